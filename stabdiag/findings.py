@@ -1,0 +1,216 @@
+"""The result: frozen records from evidence to Report. Reporters read these and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+CAUSES = (
+    "optimizer",
+    "data",
+    "overflow",
+    "initialization",
+    "weight_decay",
+    "architecture",
+    "state_corruption",
+    "vanishing",
+)
+NO_CAUSE = ("none", "inconclusive")
+
+Status = Literal["found", "clear", "skipped"]
+Health = Literal["healthy", "unstable", "diverged", "inconclusive"]
+Recovery = Literal["fast", "slow", "partial", "none"]
+HandbookRule = Literal["optimizer", "data_or_overflow", "undecidable"]
+
+
+class Severity(IntEnum):
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One observation for (weight > 0) or against (weight < 0) one cause, in nats."""
+
+    cause: str
+    sign: str  # the row of the weight table that it comes from
+    text: str
+    weight: float
+    steps: tuple[int, ...] = ()
+    series: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one rule reports. `data` holds the numbers behind `message`, JSON-ready."""
+
+    rule: str
+    name: str
+    severity: Severity
+    step: int | None
+    last_step: int | None
+    layer: str | None
+    message: str
+    data: Mapping[str, Any]
+    advice: str
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What belongs together: a loss spike with the grad-norm spikes and non-finite values around it."""
+
+    kind: str
+    onset_step: int
+    peak_step: int
+    end_step: int | None
+    grad_onset_step: int | None
+    loss_onset_step: int | None
+    lead_steps: int | None
+    lead_uncertainty: int | None
+    recovered: bool
+    recovery: Recovery
+    steps_lost: int
+    handbook_rule: HandbookRule
+    handbook_reason: str
+    cause: str
+    probability: float
+    score: float | None
+    ratio: float | None
+    batch: Mapping[str, Any]
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """One of the five workflow steps. `looked_at` says what was checked, also when clear."""
+
+    step: int
+    title: str
+    status: Status
+    reason: str
+    looked_at: tuple[str, ...]
+    findings: tuple[int, ...]  # indices into Report.findings
+
+
+@dataclass(frozen=True)
+class LayerRank:
+    """One layer in the ranking of step 4; ratios are dimensionless, None where not logged."""
+
+    layer: str
+    role: str
+    depth: int | None
+    ratio_to_median: float | None
+    ratio_to_peers: float | None
+    param_growth: float | None
+    onset_step: int | None
+    peak_score: float | None
+    rank: int
+    why: str
+
+
+@dataclass(frozen=True)
+class SeriesInfo:
+    column: str
+    points: int
+    cadence: int
+    non_finite: int
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    name: str
+    files: tuple[str, ...]
+    format: str
+    rows: int
+    axis: str
+    first_step: int | None
+    last_step: int | None
+    series: Mapping[str, SeriesInfo]
+    layers: int
+    segments: tuple[tuple[int, int], ...]
+    siblings: tuple[str, ...]
+    notes: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Root:
+    """The root cause where it is apart from the proximate one (e.g. a lost scheduler state)."""
+
+    cause: str
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    health: Health
+    cause: str
+    probability: float
+    onset_step: int | None
+    layers: tuple[str, ...]
+    summary: str
+    settle: tuple[str, ...]
+    root: Root | None
+    handbook: str  # where the handbook's rule reads otherwise, why; else ""
+
+
+@dataclass(frozen=True)
+class CauseRank:
+    cause: str
+    probability: float
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class MonitorItem:
+    """One line of the minimum monitoring: what is logged and what a gap makes undecidable."""
+
+    metric: str
+    status: str  # ok | sparse | missing | post_clip | averaged | short | not_finite
+    cadence: int | None
+    advice: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check that a healthy verdict rests on: passed, failed or not made (with the reason)."""
+
+    name: str
+    status: Literal["passed", "failed", "not_made"]
+    text: str
+
+
+@dataclass(frozen=True)
+class ChartSeries:
+    """Points of one series for drawing: reduced, but every extreme and non-finite point kept."""
+
+    name: str
+    step: tuple[int, ...]
+    value: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole diagnosis; every renderer shows this record and computes nothing."""
+
+    version: str
+    run: RunInfo
+    verdict: Verdict
+    causes: tuple[CauseRank, ...]
+    episodes: tuple[Episode, ...]
+    workflow: tuple[StepResult, ...]
+    findings: tuple[Finding, ...]
+    layers: tuple[LayerRank, ...]
+    monitoring: tuple[MonitorItem, ...]
+    checks: tuple[Check, ...]
+    next_steps: tuple[str, ...]  # what to do now, most useful first; commands where one fits
+    spike_score: Mapping[str, Any]  # OLMo 2 headline: share of points >= 7 sd, with its caveat
+    thresholds: Mapping[str, float]  # every limit in force, by "RULE.name"
+    charts: tuple[ChartSeries, ...] = field(default=())

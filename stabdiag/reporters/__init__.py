@@ -1,0 +1,1 @@
+"""Reporters: a Report in, a text out."""

@@ -1,0 +1,38 @@
+"""The record of one rule: id, name, wording and thresholds, in the one place that all surfaces print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stabdiag.findings import Severity
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A limit that a rule compares with; settable as "RULE.name" in the configuration."""
+
+    name: str
+    value: float
+    unit: str
+    why: str  # reason and source
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of the catalogue.
+
+    `severity` is the usual one; a step may lower it for a mild case. `needs` are canonical series
+    without which the rule is skipped. `sources` name papers, reports or measurements.
+    """
+
+    id: str
+    name: str
+    workflow_step: int  # 1..5; 0 for what is beside the five steps (monitoring, the log itself)
+    severity: Severity
+    needs: tuple[str, ...]
+    what: str
+    why_bad: str
+    advice: str
+    thresholds: tuple[Threshold, ...] = ()
+    example: str = ""
+    sources: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Signals: pure functions on arrays."""

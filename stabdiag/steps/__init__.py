@@ -1,0 +1,1 @@
+"""The five workflow steps, one module each."""

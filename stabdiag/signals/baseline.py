@@ -1,0 +1,128 @@
+"""What a series was expected to be at each point, from its own past only, and how far off it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from stabdiag.model import F64
+
+MAD_TO_SIGMA = 1.4826  # 1 / Phi^-1(3/4): the MAD estimates sigma for normal data
+CORRELATED = 0.6  # a residual spread this far above the differences' means correlated noise
+EXACT_POINTS = (
+    50_000  # up to here every point has its own window; beyond, one window serves several
+)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Expected level and robust spread at each point, shape [N], in the unit of the series.
+
+    NaN where the past holds too few finite points, and at non-finite points.
+    """
+
+    center: F64
+    scale: F64
+
+
+def _trailing_median(y: F64, window: int, min_points: int) -> F64:
+    """Median of up to `window` points before each point, [N]; NaN for the first `min_points`."""
+    n = y.size
+    out = np.full(n, np.nan)
+    if n <= min_points:
+        return out
+    for i in range(min_points, min(window, n)):
+        out[i] = np.median(y[:i])
+    if n <= window:
+        return out
+    stride = max(1, n // EXACT_POINTS)
+    past = sliding_window_view(y, window)[: n - window : stride]
+    middle = np.empty(past.shape[0])
+    block = max(1, 2_000_000 // window)  # bounds the copies to some 16 MB
+    for start in range(0, past.shape[0], block):
+        middle[start : start + block] = np.median(past[start : start + block], axis=1)
+    out[window:] = np.repeat(middle, stride)[: n - window]
+    return out
+
+
+def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int) -> Baseline:
+    """Expect the median of the last few points, with the spread of the past.
+
+    The level follows from the `level_window` finite points before (short, so that a falling loss
+    does not hide a spike under its own past). The spread over up to `window` points before is the
+    larger of two: the median absolute difference of neighbours over sqrt(2), which no trend
+    stretches, and 0.6 times the median absolute residual, which catches noise that is correlated;
+    both times 1.4826. The point itself is in neither, so that a spike can't hide in its own
+    baseline. Series of more than 50,000 points share one window between neighbours.
+
+    Args:
+        x: shape [N]; NaN and infinities are skipped over, never part of a baseline.
+        window: number of past points (not steps) for the spread.
+        level_window: number of past points for the level.
+        min_points: finite points needed before anything is expected.
+
+    Returns:
+        Baseline of shape [N].
+
+    Source: Iglewicz and Hoaglin (1993), modified z-score, made trailing; the difference-based
+    spread is von Neumann's (1941), made robust.
+    """
+    center = np.full(x.shape, np.nan)
+    scale = np.full(x.shape, np.nan)
+    finite = np.flatnonzero(np.isfinite(x))
+    y = x[finite]
+    if y.size <= min_points:
+        return Baseline(center, scale)
+    first = max(2, min_points // 2)
+    level = _trailing_median(y, level_window, first)
+    residual = np.abs(y - level)
+    step = np.abs(np.diff(y, prepend=y[0])) / np.sqrt(2.0)
+    spread = np.full(y.size, np.nan)
+    rest = max(2, min_points - first)
+    spread[first:] = MAD_TO_SIGMA * np.maximum(
+        _trailing_median(step[first:], window, rest),
+        CORRELATED * _trailing_median(residual[first:], window, rest),
+    )
+    center[finite] = level
+    scale[finite] = spread
+    return Baseline(center, scale)
+
+
+def score(x: F64, baseline: Baseline, floor: float) -> F64:
+    """Robust standard deviations above (+) or below (-) the baseline, shape [N].
+
+    NaN means not tested: too short a past, or a non-finite point (those are step 3's).
+    `floor` is the smallest spread allowed, in the unit of `x`: a flat past has MAD 0, and a
+    division by it would flag rounding noise.
+    """
+    if floor <= 0:
+        raise ValueError(f"need floor > 0, got {floor=}")
+    ok = np.isfinite(x) & np.isfinite(baseline.scale)
+    z = np.full(x.shape, np.nan)
+    z[ok] = (x[ok] - baseline.center[ok]) / np.maximum(baseline.scale[ok], floor)
+    return z
+
+
+def tail_threshold(z: F64, *, false_alarms: float, least: float) -> float:
+    """Score that a lone point must pass, given how heavy this run's own upper tail is.
+
+    The exceedances of the 95 % quantile are taken as a power law, P(Z > z) = p (z / q)^-a, with
+    `a` from their *median* log excess (so that a few true spikes don't stretch it); the threshold
+    is where `false_alarms` points of this many are expected. Never below `least`.
+
+    Source: Hill (1975), with the median in place of the mean.
+    """
+    tested = z[np.isfinite(z)]
+    if tested.size < 40:
+        return least
+    q = float(np.quantile(tested, 0.95))
+    above = tested[tested > q]
+    if q <= 0.5 or above.size < 4:
+        return least
+    log_excess = float(np.median(np.log(above / q)))
+    if log_excess <= 0:
+        return least
+    exponent = np.log(2.0) / log_excess
+    return max(least, float(q * (above.size / false_alarms) ** (1.0 / exponent)))

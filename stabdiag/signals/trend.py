@@ -1,0 +1,98 @@
+"""Slow signs over a whole series: growth, divergence, plateau, saturation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.model import F64, I64
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a positive series grew: end over start, and the fastest sustained stretch.
+
+    `ratio` is the median of the last points over that of the first; `per_window` the median
+    factor per `window_steps`; `log_linear` the share of the log's variance that a straight line
+    explains (1: exponential growth); `rising` the share of the steps between points that rise.
+    """
+
+    ratio: float
+    per_window: float
+    window_steps: int
+    log_linear: float
+    rising: float
+    fastest: float
+    fastest_step: int
+
+
+def growth(step: I64, value: F64, *, window_steps: int) -> Growth | None:
+    """Measure the growth of a positive series, None with fewer than 5 finite positive points."""
+    ok = np.isfinite(value) & (value > 0)
+    s, y = step[ok].astype(np.float64), np.log(value[ok])
+    if y.size < 5:
+        return None
+    edge = max(1, min(5, y.size // 10))
+    ratio = float(np.exp(np.clip(np.median(y[-edge:]) - np.median(y[:edge]), -700, 700)))
+    span = s[-1] - s[0]
+    lag = max(1, int(round(window_steps * (y.size - 1) / span))) if span > 0 else 1
+    lag = min(lag, y.size - 1)
+    gain = (y[lag:] - y[:-lag]) * (window_steps / np.maximum(s[lag:] - s[:-lag], 1.0))
+    fit = np.polyfit(s - s[0], y, 1) if span > 0 else np.zeros(2)
+    residual = y - np.polyval(fit, s - s[0])
+    variance = float(np.var(y))
+    at = int(np.argmax(gain))
+    return Growth(
+        ratio=ratio,
+        per_window=float(np.exp(np.clip(np.median(gain), -700, 700))),
+        window_steps=window_steps,
+        log_linear=1.0 - float(np.var(residual)) / variance if variance > 0 else 0.0,
+        rising=float(np.mean(np.diff(y) > 0)),
+        fastest=float(np.exp(np.clip(gain[at], -700, 700))),
+        fastest_step=int(s[at]),
+    )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where a loss stands at its end against the best level it had reached before."""
+
+    best: float
+    best_index: int
+    last: float
+    rise: float  # last - best, in the unit of the loss
+    noise: float  # robust spread of the last part
+
+
+def ending(x: F64, *, window: int) -> Ending | None:
+    """Compare the last level with the best earlier one; medians over `window` finite points.
+
+    None with fewer than 2 windows. A NaN or Inf tail is step 3's matter and is skipped here.
+    """
+    finite = np.flatnonzero(np.isfinite(x))
+    y = x[finite]
+    if y.size < 2 * window:
+        return None
+    parts = y.size // window
+    tail = y[y.size - parts * window :].reshape(parts, window)
+    level = np.median(tail, axis=1)
+    best = int(np.argmin(level))
+    steps = np.abs(np.diff(y[-2 * window :])) / np.sqrt(2.0)
+    index = int(finite[y.size - parts * window + best * window])
+    return Ending(
+        best=float(level[best]),
+        best_index=index,
+        last=float(level[-1]),
+        rise=float(level[-1] - level[best]),
+        noise=1.4826 * float(np.median(steps)),
+    )
+
+
+def saturated_share(value: F64) -> float:
+    """Share of the finite points that equal the maximum to 1 %: a norm logged after clipping."""
+    y = value[np.isfinite(value)]
+    if y.size == 0:
+        return 0.0
+    top = float(np.max(y))
+    return float(np.mean(np.abs(y - top) <= 0.01 * abs(top))) if top != 0 else 1.0

@@ -1,0 +1,49 @@
+# Every target sets up what it needs in .venv, once; after that it works without a network.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/sh
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+# A set-up is good for this folder and these dependencies, not for a moved copy or an older list.
+KEY := $(shell { pwd; cat pyproject.toml; } | cksum | tr ' ' '-')
+READY_RUN := $(VENV)/.ready-run-$(KEY)
+READY_DEV := $(VENV)/.ready-dev-$(KEY)
+READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
+
+SAMPLE := sample_logs/lr_jump.csv
+
+.PHONY: help demo test lint accuracy bench samples golden
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+demo: $(READY_RUN) ## diagnose a real sample log, then show its timeline
+	$(VENV)/bin/stabdiag analyze $(SAMPLE)
+	$(VENV)/bin/stabdiag timeline $(SAMPLE)
+
+test: $(READY_DEV) ## run the tests
+	$(PY) -m pytest $(ARGS)
+
+lint: $(READY_DEV) ## formatting, ruff, strict types, import contracts
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+accuracy: $(READY_DEV) ## score the diagnosis on labelled runs and incidents (ARGS="--show-wrong")
+	$(PY) -m tests.accuracy $(ARGS)
+
+bench: $(READY_DEV) ## time and memory beside the plain library read (ARGS="--quick")
+	$(PY) -m tests.bench $(ARGS)
+
+samples: $(READY_SAMPLES) ## record the sample logs again (trains small models; needs PyTorch)
+	$(PY) sample_logs/record/make_samples.py $(ARGS)
+
+golden: $(READY_DEV) ## write the expected reports again; review the diff like code
+	$(PY) -m pytest --golden $(ARGS)
+
+$(READY_RUN): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) run
+$(READY_DEV): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) dev
+$(READY_SAMPLES): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) samples

@@ -1,0 +1,1 @@
+"""How often the diagnosis is right: answers on labelled runs and reported incidents, scored."""

@@ -1,1 +1,18 @@
-"""The catalogue of rules."""
+"""The catalogue of rules: one record a rule, printed by every surface."""
+
+from __future__ import annotations
+
+from stabdiag.rules import batch, initialization, layers, monitoring, numerics, timeline
+from stabdiag.rules.limits import Limits
+from stabdiag.rules.record import Rule, Threshold
+
+CATALOGUE: tuple[Rule, ...] = (
+    *timeline.RULES,
+    *batch.RULES,
+    *numerics.RULES,
+    *layers.RULES,
+    *initialization.RULES,
+    *monitoring.RULES,
+)
+
+__all__ = ["CATALOGUE", "Limits", "Rule", "Threshold"]

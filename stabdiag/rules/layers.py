@@ -1,0 +1,159 @@
+"""Rules of step 4: which layer, and how the parameters grow."""
+
+from __future__ import annotations
+
+from stabdiag.findings import Severity
+from stabdiag.rules.record import Rule, Threshold
+
+DOMINANT_LAYER = Rule(
+    id="SD401",
+    name="layer-gradient-dominates",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=(),
+    what="One layer's gradient is consistently many times that of the same layer in other blocks.",
+    why_bad="It takes the whole clipping budget: every other layer trains at a fraction of its rate.",
+    advice="Check this layer's input scale, normalisation and initialization.",
+    thresholds=(
+        Threshold(
+            "min_peer_ratio",
+            20.0,
+            "times the median of the same role in other blocks",
+            "healthy matrices: p99 10, maximum 16",
+        ),
+        Threshold(
+            "min_end_ratio",
+            100.0,
+            "times the median layer, for embedding and head",
+            "healthy embeddings and heads lead by 19 (p90 27, maximum 46)",
+        ),
+        Threshold(
+            "consistent", 0.5, "share of the points", "one pass is not consistent (handbook)"
+        ),
+    ),
+    sources=("handbook, layer-wise analysis", "labelled fault-injection runs, section 6"),
+)
+FIRST_TO_LEAVE = Rule(
+    id="SD402",
+    name="first-layer-to-leave",
+    workflow_step=4,
+    severity=Severity.INFO,
+    needs=(),
+    what="Some layers' gradient left its baseline before the others around the onset.",
+    why_bad="At a loss spike every layer rises; only one that rises earlier says something.",
+    advice="Start the bisection there.",
+    thresholds=(Threshold("min_score", 6.0, "robust standard deviations of the log", "as SD102"),),
+    sources=("labelled fault-injection runs, section 6",),
+)
+PARAM_PARTS = Rule(
+    id="SD403",
+    name="layer-norm-parts-from-the-rest",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=(),
+    what="One weight matrix's norm grew many times more than the others'.",
+    why_bad="Its effective learning rate, or the scale of its input, differs from its peers'.",
+    advice="Check this layer's parameter group, learning rate, weight decay and input scale.",
+    thresholds=(
+        Threshold(
+            "min_growth_ratio", 8.0, "times its peers' growth", "healthy matrices stay under 5"
+        ),
+        Threshold("min_growth", 8.0, "times its own start", "as min_growth_ratio"),
+        Threshold("min_head_growth", 60.0, "times, for a head", "healthy heads reach 31"),
+    ),
+    sources=("labelled fault-injection runs, section 6", "reported incidents I20, I33"),
+)
+TENSOR_JUMP = Rule(
+    id="SD404",
+    name="tensor-norm-jump",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=(),
+    what="A tensor's norm changed by more than an optimizer step can explain.",
+    why_bad="With no change of the learning rate, a tensor that jumps was overwritten: a flipped "
+    "bit, a partial load, a wrong shard.",
+    advice="Compare this tensor with the last checkpoint; check the restore code and the memory.",
+    thresholds=(
+        Threshold("min_log_change", 0.22, "log of the norm", "91 % of labelled state corruptions"),
+        Threshold("min_usual", 6.0, "times its usual change", "separates warm-up from a jump"),
+    ),
+    sources=("labelled fault-injection runs, section 3",),
+)
+VANISHING = Rule(
+    id="SD405",
+    name="gradient-vanishes-with-depth",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=(),
+    what="The gradients of the layers near the input are a tiny share of those near the loss.",
+    why_bad="The early layers don't learn; the loss sits on a plateau.",
+    advice="Use normalisation, residual connections or another activation; check the initialization.",
+    thresholds=(
+        Threshold("max_ratio", 0.001, "first to last layer", "AutoTrainer (2021) uses 1e-3"),
+    ),
+    sources=("AutoTrainer (2021)", "Glorot and Bengio (2010)"),
+)
+PARAM_GROWTH = Rule(
+    id="SD406",
+    name="parameter-norm-growth",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=("param_norm",),
+    what="The parameter norm grew rapidly and kept on growing.",
+    why_bad="The weight decay is too small (or has the wrong sign): effective step sizes and logits "
+    "drift until something overflows.",
+    advice="Check the weight decay, its parameter groups and its sign.",
+    thresholds=(
+        Threshold("min_ratio", 5.0, "end over start", "healthy: median 1.7, p90 2.6, maximum 4.3"),
+        Threshold(
+            "min_rate",
+            1.3,
+            "times in 50 steps, for 200 steps",
+            "healthy maximum 1.6, in warm-up only",
+        ),
+        Threshold(
+            "min_log_linear", 0.95, "share of variance", "exponential growth: the wrong sign"
+        ),
+    ),
+    sources=("handbook, what to log", "labelled fault-injection runs, section 7"),
+)
+PARAM_JUMP = Rule(
+    id="SD407",
+    name="parameter-norm-jump",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=("param_norm",),
+    what="The global parameter norm changed within one logged interval by far more than usual.",
+    why_bad="The update, not the batch, was abnormal: learning rate, optimizer state or weights.",
+    advice="Compare the checkpoint before and after; check the learning rate and the restore code.",
+    thresholds=(
+        Threshold("min_usual", 4.0, "times the usual change", "healthy runs stay under 2.5"),
+        Threshold("min_log_change", 0.03, "log of the norm", "smaller changes are rounding"),
+    ),
+    sources=("labelled fault-injection runs, section 3",),
+)
+GRAD_PARAM_RATIO = Rule(
+    id="SD408",
+    name="gradient-to-parameter-ratio",
+    workflow_step=4,
+    severity=Severity.INFO,
+    needs=("grad_norm", "param_norm"),
+    what="The ratio of gradient norm to parameter norm stayed above 0.1.",
+    why_bad="Such steps are often unstable (weak sign: healthy runs spend 2 % of their steps there).",
+    advice="Lower the learning rate or lengthen the warm-up if the loss is unstable too.",
+    thresholds=(
+        Threshold("max_ratio", 0.1, "dimensionless", "handbook"),
+        Threshold("min_share", 0.1, "share of the points", "too high rates: 17 %, healthy 2 %"),
+    ),
+    sources=("handbook, what to log",),
+)
+RULES = (
+    DOMINANT_LAYER,
+    FIRST_TO_LEAVE,
+    PARAM_PARTS,
+    TENSOR_JUMP,
+    VANISHING,
+    PARAM_GROWTH,
+    PARAM_JUMP,
+    GRAD_PARAM_RATIO,
+)

@@ -1,0 +1,87 @@
+"""Rules beside the five steps: what the log itself lacks or hides."""
+
+from __future__ import annotations
+
+from stabdiag.findings import Severity
+from stabdiag.rules.record import Rule, Threshold
+
+POST_CLIP = Rule(
+    id="SD701",
+    name="grad-norm-after-clipping",
+    workflow_step=0,
+    severity=Severity.INFO,
+    needs=("grad_norm",),
+    what="The logged grad norm sits at its maximum: it is taken after clipping.",
+    why_bad="It can show no spike, so it is no evidence of absence.",
+    advice="Log the value that clip_grad_norm_ returns: it is the norm before clipping.",
+    thresholds=(
+        Threshold(
+            "min_share", 0.5, "share of the points at the maximum", "saturation is easy to see"
+        ),
+    ),
+    sources=("handbook, what to log", "labelled fault-injection runs, section 5"),
+)
+ZERO_GRAD = Rule(
+    id="SD702",
+    name="grad-norm-zero",
+    workflow_step=0,
+    severity=Severity.WARNING,
+    needs=("grad_norm",),
+    what="The grad norm is exactly 0 over most of the run while the loss moves.",
+    why_bad="It is logged after zero_grad, or the wrong parameters are summed.",
+    advice="Log the norm between backward() and the optimizer step.",
+    thresholds=(
+        Threshold("min_share", 0.5, "share of the points", "lone zeros are another matter"),
+    ),
+    sources=("reported incident I09",),
+)
+MISSING_METRIC = Rule(
+    id="SD703",
+    name="minimum-monitoring",
+    workflow_step=0,
+    severity=Severity.INFO,
+    needs=(),
+    what="A metric of the minimum monitoring is missing, sparse or not finite.",
+    why_bad="Each gap makes some causes undecidable.",
+    advice="Add the metric; `stabdiag audit` says what each gap costs.",
+    thresholds=(Threshold("param_every", 200, "steps", "handbook: each 100-200 steps"),),
+    sources=("handbook, what to log",),
+)
+DATA_LEFT_OUT = Rule(
+    id="SD704",
+    name="data-left-out",
+    workflow_step=0,
+    severity=Severity.INFO,
+    needs=(),
+    what="Rows or cells could not be read, or were repaired or guessed.",
+    why_bad="What was left out can't be judged.",
+    advice="See the notes of the report; --strict makes this an error.",
+    thresholds=(),
+)
+RUN_ENDED = Rule(
+    id="SD705",
+    name="how-the-run-ended",
+    workflow_step=0,
+    severity=Severity.INFO,
+    needs=(),
+    what="The log's own last lines say how the run ended (a traceback, out of memory, a signal).",
+    why_bad="A crash is not an instability, but it may be the reason for the last points.",
+    advice="Read the lines named.",
+    thresholds=(),
+)
+LR_ENDED = Rule(
+    id="SD706",
+    name="learning-rate-at-floor",
+    workflow_step=0,
+    severity=Severity.WARNING,
+    needs=("lr",),
+    what="The learning rate reached its floor (or 0) long before the end of the run.",
+    why_bad="The rest of the run trained almost nothing: the schedule's length is wrong.",
+    advice="Check the number of steps given to the scheduler.",
+    thresholds=(
+        Threshold("min_share", 0.25, "share of the run at the floor", "project choice"),
+        Threshold("floor", 0.001, "share of the peak rate", "cosine floors are usually 0.1 or 0"),
+    ),
+    sources=("reported incident I21",),
+)
+RULES = (POST_CLIP, ZERO_GRAD, MISSING_METRIC, DATA_LEFT_OUT, RUN_ENDED, LR_ENDED)

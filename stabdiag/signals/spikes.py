@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stabdiag.model import F64
+from stabdiag.model import F64, Mask
 from stabdiag.signals.baseline import Baseline
 
 SETTLE_POINTS = 5  # points whose median must be back for a spike to have ended
@@ -78,26 +78,24 @@ def find_spikes(
     x: F64,
     z: F64,
     base: Baseline,
+    hot: Mask,
     *,
-    threshold: F64 | float,
-    min_excess: F64 | float,
     low: float = 3.0,
     quiet_points: int = 100,
     starts: Sequence[int] = (),
 ) -> list[Spike]:
     """Find the intervals in which a series leaves its baseline upwards.
 
-    A spike needs a score of `threshold` and a height of `min_excess` at some point. Its onset is
-    where the contiguous rise began (score above `low`), against the baseline frozen there; its
-    end where the series is back within `low` spreads of it. A series that settles at a new level
-    (no score above `low` for `quiet_points`) closes the spike without an end.
+    The points `hot` seed a spike. Its onset is where the contiguous rise to the seed began (score
+    above `low`), against the baseline frozen there; its end where the series is back within `low`
+    spreads of it. A series that settles at a new level (no score above `low` for `quiet_points`)
+    closes the spike without an end.
 
     Args:
         x: shape [N], any unit; NaN and infinities are passed over.
         z: shape [N], the scores of `x`.
         base: the baseline of `x`.
-        threshold: score needed, one or [N].
-        min_excess: height above the center needed, in the unit of `x`, one or [N].
+        hot: shape [N], the points that pass the thresholds of score and size.
         low: score that belongs to the spike's flanks.
         quiet_points: points without a score above `low` after which a new level has settled.
         starts: indices where a new segment begins; a spike does not reach back across one.
@@ -105,15 +103,15 @@ def find_spikes(
     Returns:
         Spikes in order of onset, not overlapping.
     """
+    seeds = np.flatnonzero(hot)
     with np.errstate(invalid="ignore"):
-        hot = np.flatnonzero((z >= threshold) & (x - base.center >= min_excess))
         calm = ~(z > low)
+    borders = np.asarray(sorted(starts), dtype=np.int64)
     spikes: list[Spike] = []
     cursor = 0
     position = 0
-    borders = np.asarray(sorted(starts), dtype=np.int64)
-    while position < hot.size:
-        at = int(hot[position])
+    while position < seeds.size:
+        at = int(seeds[position])
         before = borders[borders <= at]
         least = max(cursor, int(before[-1]) if before.size else 0)
         spike = _one_spike(x, z, base, at, least, low, x.size)
@@ -125,7 +123,7 @@ def find_spikes(
         else:
             cursor = max(spike.end, at + 1)
         spikes.append(spike)
-        position = int(np.searchsorted(hot, cursor))
+        position = int(np.searchsorted(seeds, cursor))
     return spikes
 
 

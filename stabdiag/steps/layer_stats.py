@@ -1,0 +1,164 @@
+"""Per-layer figures, gathered block by block so that memory doesn't grow with the layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.model import F64, I64, LayerBlock, Run
+from stabdiag.signals.baseline import MAD_TO_SIGMA
+
+SAMPLES = 200  # rows kept of each layer for ratios over time
+BEFORE = 100  # rows before an onset that make a layer's baseline
+AFTER = 10  # rows after an onset in which its peak is looked for
+LOG_FLOOR = 0.05
+
+
+@dataclass(frozen=True)
+class LayerStats:
+    """Figures of one per-layer metric, shape [L] each unless said.
+
+    `median`, `first`, `last`: of the finite positive values (NaN: none). `sample` [S, L] holds
+    evenly spaced rows, at steps `sample_step` [S]. Around the onset, on the log: `peak_score`,
+    `peak_log` (height), `left_step` (first step scored above 6, -1: none). `bad_step`: first
+    non-finite value (-1: none). `jump`: largest absolute change of the log between two logged
+    rows after the first tenth, at `jump_step`, `jump_usual` times the usual one; `onset_jump`
+    the same near the onset only.
+    """
+
+    layers: tuple[str, ...]
+    median: F64
+    first: F64
+    last: F64
+    sample: F64
+    sample_step: I64
+    peak_score: F64
+    peak_log: F64
+    left_step: I64
+    bad_step: I64
+    jump: F64
+    jump_step: I64
+    jump_usual: F64
+    onset_jump: F64
+
+
+def gather(run: Run, metric: str, onset: int | None) -> LayerStats | None:
+    """Gather the figures of a per-layer metric, None where it is not logged.
+
+    `onset` is the step around which scores and jumps are taken; None: whole run only.
+    """
+    if not run.layers.get(metric):
+        return None
+    parts = [_block(b, onset) for b in run.layer_blocks(metric)]
+    parts = [p for p in parts if p.layers]
+    if not parts:
+        return None
+    same = all(np.array_equal(p.sample_step, parts[0].sample_step) for p in parts)
+    rows = min(p.sample.shape[0] for p in parts)
+    return LayerStats(
+        layers=tuple(name for p in parts for name in p.layers),
+        sample=np.concatenate([p.sample[:rows] for p in parts], axis=1),
+        sample_step=parts[0].sample_step if same else parts[0].sample_step[:rows],
+        **{
+            key: np.concatenate([getattr(p, key) for p in parts])
+            for key in (
+                "median",
+                "first",
+                "last",
+                "peak_score",
+                "peak_log",
+                "left_step",
+                "bad_step",
+                "jump",
+                "jump_step",
+                "jump_usual",
+                "onset_jump",
+            )
+        },
+    )
+
+
+def _block(block: LayerBlock, onset: int | None) -> LayerStats:
+    value, step = block.value, block.step
+    n, count = value.shape
+    ok = block.logged & np.isfinite(value) & (value > 0)
+    rows = (
+        np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(np.int64))
+        if n
+        else np.zeros(0, np.int64)
+    )
+    out = {
+        key: np.full(count, np.nan)
+        for key in (
+            "median",
+            "first",
+            "last",
+            "peak_score",
+            "peak_log",
+            "jump",
+            "jump_usual",
+            "onset_jump",
+        )
+    }
+    marks = {
+        key: np.full(count, -1, dtype=np.int64) for key in ("left_step", "bad_step", "jump_step")
+    }
+    for j in range(count):
+        bad = np.flatnonzero(block.logged[:, j] & ~np.isfinite(value[:, j]))
+        if bad.size:
+            marks["bad_step"][j] = step[bad[0]]
+        at = np.flatnonzero(ok[:, j])
+        if at.size == 0:
+            continue
+        y, s = value[at, j], step[at]
+        out["median"][j] = np.median(y)
+        edge = max(1, min(5, y.size // 20))
+        out["first"][j] = np.median(y[:edge])
+        out["last"][j] = np.median(y[-edge:])
+        log = np.log(y)
+        _jumps(log, s, onset, j, out, marks)
+        if onset is not None:
+            _around(log, s, onset, j, out, marks)
+    sample = np.where(ok[rows], value[rows], np.nan)
+    return LayerStats(layers=block.layers, sample=sample, sample_step=step[rows], **out, **marks)
+
+
+def _jumps(
+    log: F64, s: I64, onset: int | None, j: int, out: dict[str, F64], marks: dict[str, I64]
+) -> None:
+    if log.size < 4:
+        return
+    change = np.abs(np.diff(log))
+    skip = max(1, change.size // 10)
+    late = change[skip:]
+    if late.size == 0:
+        return
+    k = skip + int(np.argmax(late))
+    usual = max(float(np.median(late)), 1e-4)
+    out["jump"][j] = change[k]
+    out["jump_usual"][j] = change[k] / usual
+    marks["jump_step"][j] = s[k + 1]
+    if onset is not None:
+        first = int(np.searchsorted(s, onset))
+        near = change[max(skip, first - 1) : first + 2]
+        out["onset_jump"][j] = float(near.max()) if near.size else 0.0
+
+
+def _around(
+    log: F64, s: I64, onset: int, j: int, out: dict[str, F64], marks: dict[str, I64]
+) -> None:
+    at = int(np.searchsorted(s, onset))
+    start = max(0, at - 25)
+    past = log[max(0, start - BEFORE) : start] if start >= 10 else log[: max(0, at - 2)]
+    if past.size < 5 or at >= log.size:
+        return
+    level = float(np.median(log[max(0, at - 16) : at])) if at else float(np.median(past))
+    scale = max(MAD_TO_SIGMA * float(np.median(np.abs(past - np.median(past)))), LOG_FLOOR)
+    part = (log[start : at + AFTER] - level) / scale
+    after = part[at - start :]
+    out["peak_score"][j] = float(after.max())
+    out["peak_log"][j] = float(after.max()) * scale
+    left = np.flatnonzero(part > 6.0)
+    if left.size:
+        marks["left_step"][j] = s[start + left[0]]

@@ -1,0 +1,104 @@
+"""The learning rate: jumps, resets at restarts, and its phase at a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.rules.timeline import LR_JUMP, SCHEDULE_RESET
+from stabdiag.steps.tracks import Track
+from stabdiag.steps.view import View
+
+
+@dataclass(frozen=True)
+class LrChange:
+    """The learning rate at `step` is `ratio` times that of the logged point before."""
+
+    step: int
+    segment: int
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        return self.after / self.before if self.before > 0 else float("inf")
+
+
+def lr_jumps(view: View) -> list[LrChange]:
+    """Rises of the learning rate that no warm-up makes: by a factor, and out of step.
+
+    A linear warm-up doubles the rate at its second point with equal increments; a jump's
+    increment is also many times the usual one.
+    """
+    t = view.lr
+    if t is None:
+        return []
+    ok = np.flatnonzero(np.isfinite(t.value) & (t.value >= 0))
+    if ok.size < 4:
+        return []
+    y, segment, step = t.value[ok], t.segment[ok], t.step[ok]
+    change = np.diff(y)
+    jumps = []
+    limit = view.limits(LR_JUMP, "min_ratio")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = y[1:] / y[:-1]
+    for i in np.flatnonzero((factor > limit) & (change > 0)).tolist():
+        if i < 2 or segment[i] != segment[i + 1]:
+            continue
+        past = change[max(0, i - 20) : i]
+        usual = float(np.median(np.abs(past))) if past.size else 0.0
+        if change[i] > 5.0 * usual and change[i] > 0.01 * float(y.max()):
+            jumps.append(
+                LrChange(int(step[i + 1]), int(segment[i + 1]), float(y[i]), float(y[i + 1]))
+            )
+    return jumps
+
+
+def lr_resets(view: View) -> list[LrChange]:
+    """Restarts at which the learning rate left its schedule: `before` and `after` the restart."""
+    t = view.lr
+    if t is None:
+        return []
+    found = []
+    limit = view.limits(SCHEDULE_RESET, "min_change")
+    for border in t.borders:
+        before = _expected(t, border)
+        after = t.value[border]
+        if before is None or not np.isfinite(after) or before <= 0:
+            continue
+        if abs(float(after) - before) > limit * before:
+            found.append(
+                LrChange(int(t.step[border]), int(t.segment[border]), before, float(after))
+            )
+    return found
+
+
+def _expected(t: Track, border: int) -> float | None:
+    """The rate that the segment before had at (or just before) the step of the restart."""
+    old = t.segment == t.segment[border - 1]
+    same = np.flatnonzero(old & (t.step <= t.step[border]) & np.isfinite(t.value))
+    if same.size == 0:
+        same = np.flatnonzero(old & np.isfinite(t.value))[:1]
+    return float(t.value[same[-1]]) if same.size else None
+
+
+def phase_at(view: View, step: int) -> str:
+    """The schedule's phase at a step: "warm-up", "peak", "decay", "constant" or "unknown"."""
+    t = view.lr
+    if t is None:
+        return "unknown"
+    ok = np.isfinite(t.value)
+    before = t.value[ok & (t.step <= step)]
+    if before.size < 3:
+        return "unknown"
+    top = float(np.max(t.value[ok]))
+    low = float(np.min(t.value[ok]))
+    if top - low <= 0.01 * top:
+        return "constant"
+    now, past = float(before[-1]), float(before[-3])
+    if now > past * 1.0001:
+        return "warm-up"
+    if now < past * 0.9999:
+        return "decay"
+    return "peak" if now >= 0.99 * top else "constant"

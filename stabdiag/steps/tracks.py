@@ -1,0 +1,156 @@
+"""Series in the order in which they happened, with their baselines: what every step looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.model import F64, I64, Mask, Run, Series
+from stabdiag.rules import Limits
+from stabdiag.rules.timeline import GRAD_SPIKE, LOSS_SPIKE
+from stabdiag.signals.baseline import Baseline, score, tail_threshold, trailing_baseline
+from stabdiag.signals.trend import saturated_share
+
+FLOOR_SHARE = 0.002  # of the loss range: a spread below this is rounding (five digits are logged)
+LOG_FLOOR = 0.05  # of a log: 5 % steps of a norm are never a spike
+
+
+@dataclass(frozen=True)
+class Track:
+    """One series in execution order, shape [N]: what a restart overwrote is still in its place."""
+
+    name: str
+    step: I64
+    value: F64
+    segment: I64
+    inferred: Mask
+    cadence: int
+
+    @property
+    def borders(self) -> list[int]:
+        """Indices at which a new segment begins."""
+        return (np.flatnonzero(np.diff(self.segment) != 0) + 1).tolist()
+
+    def at(self, segment: int, step: int) -> int:
+        """Index of the first point at or after `step` of `segment`."""
+        key = np.flatnonzero((self.segment == segment) & (self.step >= step))
+        if key.size:
+            return int(key[0])
+        return int(np.searchsorted(self.segment, segment, side="right"))
+
+
+def track(run: Run, name: str) -> Track | None:
+    """The series `name` of `run` in execution order, None where it was not logged."""
+    kept = run.series.get(name)
+    if kept is None or kept.points == 0:
+        return None
+    parts: list[Series] = [kept]
+    if name in run.abandoned:
+        parts.append(run.abandoned[name])
+    step = np.concatenate([p.step for p in parts])
+    segment = np.concatenate([p.segment for p in parts])
+    order = np.lexsort((step, segment))
+    return Track(
+        name=name,
+        step=step[order],
+        value=np.concatenate([p.value for p in parts])[order],
+        segment=segment[order],
+        inferred=np.concatenate([p.inferred for p in parts])[order],
+        cadence=kept.cadence,
+    )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A track with its baseline and scores, [N] each, in the unit of `x`.
+
+    `x` is the value itself (loss) or its log (norms). `unit` is the size against which heights
+    are judged: the range that the loss covered; 1 for logs. `threshold` is the score a lone point
+    must pass.
+    """
+
+    track: Track
+    x: F64
+    base: Baseline
+    z: F64
+    unit: float
+    floor: float
+    threshold: float
+
+    @property
+    def excess(self) -> F64:
+        """Height above the baseline as a share of `unit`, [N]."""
+        return (self.x - self.base.center) / self.unit
+
+
+def loss_unit(value: F64) -> float:
+    """Size against which heights of the loss are judged: from its first level to its lowest.
+
+    At least a quarter of the usual level, so that a fine-tune that hardly moves is not judged by
+    its noise; free of any absolute constant, so that scaling the loss changes nothing.
+    """
+    finite = value[np.isfinite(value)]
+    if finite.size == 0:
+        return 1.0
+    first = float(np.median(finite[: min(5, finite.size)]))
+    half = finite[: max(5, finite.size // 2)]
+    low = float(np.quantile(finite, 0.02))
+    usual = abs(float(np.median(half)))
+    return max(first - low, 0.25 * min(usual, abs(first) + abs(low)), 1e-12)
+
+
+def _windows(points: int, window: int | None) -> tuple[int, int, int]:
+    """(window, level window, least points) for a series of so many points."""
+    wide = window if window is not None else 100
+    level = int(np.clip(points // 12, 5, max(5, min(16, wide))))
+    return wide, level, 10
+
+
+def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | None) -> Scored:
+    """Score the loss as it is (signed losses too); SD101's thresholds."""
+    finite = int(np.count_nonzero(np.isfinite(loss.value)))
+    wide, level, least = _windows(finite, window)
+    base = trailing_baseline(loss.value, window=wide, level_window=level, min_points=least)
+    unit = loss_unit(loss.value)
+    floor = FLOOR_SHARE * unit
+    z = score(loss.value, base, floor)
+    threshold = z_user
+    if threshold is None:
+        threshold = tail_threshold(
+            _without_events(z),
+            false_alarms=limits(LOSS_SPIKE, "false_alarms"),
+            least=limits(LOSS_SPIKE, "min_score"),
+        )
+    return Scored(loss, loss.value, base, z, unit, floor, threshold)
+
+
+def score_norm(norm: Track, limits: Limits, window: int | None) -> Scored:
+    """Score a norm on the log scale; SD102's thresholds. Zeros and non-finite are not tested."""
+    value = norm.value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.where(np.isfinite(value) & (value > 0), np.log(np.maximum(value, 1e-300)), np.nan)
+    wide, level, least = _windows(int(np.count_nonzero(np.isfinite(x))), window)
+    base = trailing_baseline(x, window=wide, level_window=level, min_points=least)
+    z = score(x, base, LOG_FLOOR)
+    return Scored(norm, x, base, z, 1.0, LOG_FLOOR, limits(GRAD_SPIKE, "min_score"))
+
+
+def _without_events(z: F64, *, high: float = 6.0, run: int = 3, after: int = 100) -> F64:
+    """`z` without the points in and shortly after sustained excursions, for the tail estimate."""
+    with np.errstate(invalid="ignore"):
+        hot = np.flatnonzero(z > high)
+    clean = z.copy()
+    clean[: min(30, z.size // 10)] = np.nan
+    if hot.size == 0:
+        return clean
+    for group in np.split(hot, np.flatnonzero(np.diff(hot) > 2) + 1):
+        if group.size >= run:
+            clean[group[0] : group[-1] + after] = np.nan
+    return clean
+
+
+def is_post_clip(norm: Track, min_share: float) -> bool:
+    """Whether a grad norm sits at its own maximum most of the time."""
+    finite = norm.value[np.isfinite(norm.value)]
+    return bool(finite.size >= 20 and finite.max() > 0 and saturated_share(finite) > min_share)

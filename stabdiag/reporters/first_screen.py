@@ -1,0 +1,189 @@
+"""The first screen: what happened, when, where, why, how sure, and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stabdiag.findings import NO_CAUSE, Episode, Health, Report
+from stabdiag.reporters.blocks import (
+    Blank,
+    Block,
+    Heading,
+    Items,
+    Labelled,
+    Paragraph,
+    Span,
+    Tone,
+    Words,
+    prose,
+    words,
+)
+from stabdiag.reporters.numbers import count, nats, percent, steps, times
+
+HEALTH_TONES: Mapping[Health, Tone] = {
+    "healthy": "good",
+    "unstable": "warn",
+    "diverged": "bad",
+    "inconclusive": "warn",
+}
+STEP_WORDS = {1: "timeline", 2: "batch", 3: "numerics", 4: "layers", 5: "initialization"}
+_SHOWN_EVIDENCE = 2
+_SHOWN_LAYERS = 3
+_RULE_READINGS = {
+    "optimizer": "optimizer issue",
+    "data_or_overflow": "data issue or overflow",
+    "undecidable": "undecidable",
+}
+
+
+def first_screen(report: Report) -> tuple[Block, ...]:
+    """Return the blocks that answer an engineer who reads no further."""
+    verdict = report.verdict
+    health = Span(verdict.health.upper(), HEALTH_TONES[verdict.health])
+    answers = (
+        ("when", _when(report)),
+        ("where", _where(report)),
+        ("why", _why(report)),
+        *(("", row) for row in _evidence(report)),
+        ("root", _root(report)),
+        ("handbook", _handbook(report)),
+        ("checked", _checked(report)),
+        ("to settle", prose("; ".join(verdict.settle))),
+    )
+    rows = tuple((words(Span(name, "dim")), text) for name, text in answers if text)
+    blocks: tuple[Block, ...] = (
+        Paragraph(header(report)),
+        Blank(),
+        Labelled(((words(health), prose(verdict.summary, "strong")),)),
+        Labelled(rows),
+    )
+    if report.next_steps:
+        todo = Items(tuple(prose(step) for step in report.next_steps))
+        blocks += (Heading("Do this next"), todo)
+    return blocks
+
+
+def main_episode(report: Report) -> Episode | None:
+    """Return the episode that the verdict is about: the one that begins at its onset."""
+    onset = report.verdict.onset_step
+    return next((episode for episode in report.episodes if episode.onset_step == onset), None)
+
+
+def episode_kind(episode: Episode) -> str:
+    """Return the kind of an episode in words."""
+    return episode.kind.replace("_", " ")
+
+
+def recovery(episode: Episode) -> str:
+    """Return how an episode ended, in words."""
+    lost = f", {count(episode.steps_lost, 'step')} lost" if episode.steps_lost else ""
+    if episode.recovery == "none":
+        return f"no recovery{lost}"
+    return f"{episode.recovery} recovery{lost}"
+
+
+def lead(episode: Episode) -> str:
+    """Return the lead of the grad norm over the loss, with its uncertainty."""
+    if episode.lead_steps is None:
+        return "-"
+    return f"{episode.lead_steps} ± {episode.lead_uncertainty or 0}"
+
+
+def header(report: Report) -> Words:
+    """Return the line that names the tool, the log and its extent."""
+    run = report.run
+    files = run.files[0] if len(run.files) == 1 else f"{run.files[0]} and {len(run.files) - 1} more"
+    name = f", run {run.name}" if run.name and run.siblings else ""
+    unit = run.axis if run.axis.endswith("s") else f"{run.axis}s"
+    span = f", {unit} {run.first_step} to {run.last_step}" if run.first_step is not None else ""
+    facts = f"  {run.format}, {count(run.rows, 'row')}{span}{name}"
+    return words(Span(f"stabdiag {report.version}", "dim"), f"  {files}", Span(facts, "dim"))
+
+
+def _when(report: Report) -> Words:
+    onset = report.verdict.onset_step
+    if onset is None:
+        return ()
+    episode = main_episode(report)
+    if episode is None:
+        return words(Span(steps(onset), "strong"))
+    size = f" at {times(episode.ratio)} its level" if episode.ratio is not None else ""
+    peak = f", peak{size} at step {episode.peak_step}"
+    return words(
+        Span(steps(onset), "strong"), f": {episode_kind(episode)}{peak}, {recovery(episode)}"
+    )
+
+
+def _where(report: Report) -> Words:
+    layers = report.verdict.layers
+    if layers:
+        more = len(layers) - _SHOWN_LAYERS
+        text = ", ".join(layers[:_SHOWN_LAYERS]) + (f" and {more} more" if more > 0 else "")
+        return words(text)
+    if report.verdict.cause == "none":
+        return ()
+    bisect = next((result for result in report.workflow if result.step == 4), None)
+    if bisect is not None and bisect.status == "skipped":
+        return words(f"not known: {bisect.reason}")
+    return words("no single layer stands out")
+
+
+def _why(report: Report) -> Words:
+    verdict = report.verdict
+    others = [rank for rank in report.causes if rank.cause != verdict.cause]
+    runner = f"; next: {cause_name(others[0].cause)} {percent(others[0].probability)}"
+    if not others or others[0].probability < 0.005:
+        runner = ""
+    if verdict.cause == "inconclusive":
+        best = ", ".join(f"{cause_name(o.cause)} {percent(o.probability)}" for o in others[:2])
+        return words(
+            Span("the log can't tell", "strong"), f"; best guesses: {best}" if best else ""
+        )
+    name = "no fault found" if verdict.cause == "none" else cause_name(verdict.cause)
+    return words(Span(f"{name}, {percent(verdict.probability)} sure", "strong"), runner)
+
+
+def cause_name(cause: str) -> str:
+    """Return a cause as words."""
+    return "healthy" if cause == "none" else cause.replace("_", " ")
+
+
+def _evidence(report: Report) -> Iterator[Words]:
+    """The weightiest evidence for the verdict's cause."""
+    if report.verdict.cause in NO_CAUSE:
+        return
+    for rank in report.causes:
+        if rank.cause != report.verdict.cause:
+            continue
+        ordered = sorted(rank.evidence, key=lambda piece: -piece.weight)
+        for piece in ordered[:_SHOWN_EVIDENCE]:
+            if piece.weight > 0:
+                yield words(Span(nats(piece.weight), "dim"), f" {piece.text}")
+
+
+def _root(report: Report) -> Words:
+    root = report.verdict.root
+    return prose(f"{cause_name(root.cause)} at step {root.step}: {root.text}") if root else ()
+
+
+def _handbook(report: Report) -> Words:
+    episode = main_episode(report)
+    if episode is None:
+        return prose(report.verdict.handbook)
+    reading = f"{_RULE_READINGS[episode.handbook_rule]} ({episode.handbook_reason})"
+    differs = f"; {report.verdict.handbook}" if report.verdict.handbook else ""
+    return prose(reading + differs)
+
+
+def _checked(report: Report) -> Words:
+    skipped = [result for result in report.workflow if result.status == "skipped"]
+    seen = len(report.workflow) - len(skipped)
+    text = f"{seen} of {len(report.workflow)} steps"
+    if skipped:
+        text += "; skipped: " + ", ".join(
+            f"{result.step} {STEP_WORDS[result.step]}" for result in skipped
+        )
+    missing = sum(check.status == "not_made" for check in report.checks)
+    if missing:
+        text += f"; {count(missing, 'check')} not made"
+    return words(text)

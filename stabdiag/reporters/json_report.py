@@ -1,0 +1,81 @@
+"""The report as JSON: schema version 1, strict, the same bytes for the same report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from stabdiag.findings import Finding, Report, RunInfo, StepResult
+from stabdiag.reporters.numbers import strict_json
+from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
+
+SCHEMA_VERSION = "1"  # raised by a change that breaks a reader; additions keep it
+
+
+def render(report: Report, view: View) -> str:
+    """Return the whole report as one JSON document with a final newline."""
+    return _dumped(_head(report) | _body(report))
+
+
+def render_part(report: Report, part: str, view: View) -> str:
+    """Return the document of one command: the keys of the whole one that are its business.
+
+    `part` names the command; indices in `workflow` count within this document.
+    """
+    spec = PARTS[part]
+    chosen = findings_of(report, spec)
+    body = _body(report)
+    own: dict[str, Any] = {
+        "part": part,
+        "run": body["run"],
+        "workflow": _workflow(workflow_of(report, spec), chosen),
+        "findings": [_finding(report.findings[index]) for index in chosen],
+    }
+    return _dumped(_head(report) | own | {key: body[key] for key in spec.keys})
+
+
+def _head(report: Report) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "stabdiag", "version": report.version},
+    }
+
+
+def _body(report: Report) -> dict[str, Any]:
+    """Return the report under the schema's keys; chart points stay out, the log has them."""
+    return {
+        "run": _run(report.run),
+        "verdict": report.verdict,
+        "causes": report.causes,
+        "episodes": report.episodes,
+        "workflow": _workflow(report.workflow, tuple(range(len(report.findings)))),
+        "findings": [_finding(finding) for finding in report.findings],
+        "layers": report.layers,
+        "monitoring": report.monitoring,
+        "checks": report.checks,
+        "next_steps": report.next_steps,
+        "spike_score": report.spike_score,
+        "thresholds": dict(sorted(report.thresholds.items())),
+    }
+
+
+def _run(run: RunInfo) -> dict[str, Any]:
+    segments = [{"first_step": first, "last_step": last} for first, last in run.segments]
+    return vars(run) | {"segments": segments}
+
+
+def _workflow(results: tuple[StepResult, ...], chosen: tuple[int, ...]) -> list[dict[str, Any]]:
+    place = {index: position for position, index in enumerate(chosen)}
+    return [
+        vars(result) | {"findings": [place[index] for index in result.findings]}
+        for result in results
+    ]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return vars(finding) | {"severity": finding.severity.word}
+
+
+def _dumped(document: Mapping[str, Any]) -> str:
+    return json.dumps(strict_json(document), indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,190 @@
+"""The sections below the first screen: steps, findings, evidence, layers, logging, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from stabdiag.findings import (
+    CauseRank,
+    Evidence,
+    Finding,
+    LayerRank,
+    MonitorItem,
+    Report,
+    Severity,
+    Status,
+    StepResult,
+)
+from stabdiag.reporters.blocks import (
+    Block,
+    Heading,
+    Labelled,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    Words,
+    prose,
+    words,
+)
+from stabdiag.reporters.first_screen import cause_name
+from stabdiag.reporters.numbers import count, nats, number, percent, steps, times
+
+_STATUS_TONES: Mapping[Status, Tone] = {"found": "bad", "clear": "good", "skipped": "warn"}
+_SEVERITY_TONES: Mapping[Severity, Tone] = {
+    Severity.ERROR: "bad",
+    Severity.WARNING: "warn",
+    Severity.INFO: "dim",
+}
+_SHOWN_CAUSES = 3
+_SHOWN_LAYERS = 10
+_SHOWN_ROWS = 5  # file lines named in a note
+
+
+def steps_section(report: Report, results: Sequence[StepResult]) -> tuple[Block, ...]:
+    """Return the workflow steps with status, reason and what was looked at."""
+    rows: list[tuple[Words, Words]] = []
+    for result in results:
+        status = Span(f"{result.status.upper():8}", _STATUS_TONES[result.status])
+        rules = list(dict.fromkeys(report.findings[index].rule for index in result.findings))
+        names = f" [{', '.join(rules)}]" if rules else ""
+        rows.append(
+            (
+                words(f"{result.step} ", status),
+                words(Span(result.title, "strong"), ": ", *prose(result.reason), names),
+            )
+        )
+        if result.looked_at:
+            rows.append((words(), words(Span(f"looked at: {', '.join(result.looked_at)}", "dim"))))
+    return (Labelled(tuple(rows)),) if rows else ()
+
+
+def findings_section(findings: Iterable[Finding]) -> tuple[Block, ...]:
+    """Return the findings, the most severe first, each with its advice."""
+    ordered = sorted(findings, key=lambda finding: -finding.severity)
+    rows: list[tuple[Words, Words]] = []
+    for finding in ordered:
+        label = Span(finding.severity.word.upper(), _SEVERITY_TONES[finding.severity])
+        place = f"{steps(finding.step, finding.last_step)}, " if finding.step is not None else ""
+        layer = f"{finding.layer}, " if finding.layer else ""
+        name = Span(f"{finding.rule} {finding.name}", "strong")
+        rows.append((words(label), words(name, f", {place}{layer}".rstrip(", "))))
+        rows.append((words(), prose(finding.message)))
+        if finding.advice:
+            rows.append((words(), words(Span("do: ", "dim"), *prose(finding.advice))))
+    if not rows:
+        return (Paragraph(words(" none")),)
+    return (Labelled(tuple(rows)),)
+
+
+def evidence_section(causes: Sequence[CauseRank]) -> tuple[Block, ...]:
+    """Return the ledger of the likeliest causes: what speaks for and against each."""
+    shown = [rank for rank in causes if rank.evidence][:_SHOWN_CAUSES]
+    blocks: list[Block] = []
+    for rank in shown:
+        title = Span(f"{cause_name(rank.cause)}, {percent(rank.probability)}", "strong")
+        ordered = sorted(rank.evidence, key=lambda piece: -piece.weight)
+        blocks.append(Paragraph(words(" ", title)))
+        blocks.append(Labelled(tuple(_piece(piece) for piece in ordered)))
+    others = ", ".join(
+        f"{cause_name(rank.cause)} {percent(rank.probability)}"
+        for rank in causes
+        if rank not in shown
+    )
+    if others:
+        lead = "others" if shown else "no evidence for or against any cause"
+        blocks.append(Paragraph(words(Span(f" {lead}: {others}", "dim"))))
+    return tuple(blocks)
+
+
+def _piece(piece: Evidence) -> tuple[Words, Words]:
+    weight = Span(f"{nats(piece.weight):>6}", "good" if piece.weight > 0 else "warn")
+    return words(weight), words(piece.text, Span(_source(piece.steps, piece.series), "dim"))
+
+
+def _source(at: Sequence[int], series: Sequence[str]) -> str:
+    """Where a piece of evidence was read: its steps and series in brackets."""
+    place = steps(min(at), max(at)) if at else ""
+    text = "; ".join(part for part in (place, ", ".join(series)) if part)
+    return f" ({text})" if text else ""
+
+
+def layers_section(layers: Sequence[LayerRank], shown: int = _SHOWN_LAYERS) -> tuple[Block, ...]:
+    """Return the ranking of layers: the table, then why each of the first is where it is."""
+    rows = tuple(
+        (
+            words(Span(layer.layer, "strong")),
+            words(layer.role.replace("_", " ")),
+            words(times(layer.ratio_to_median)),
+            words(times(layer.ratio_to_peers)),
+            words(times(layer.param_growth)),
+            words("-" if layer.onset_step is None else str(layer.onset_step)),
+            words(number(layer.peak_score)),
+        )
+        for layer in layers[:shown]
+    )
+    header = ("layer", "role", "of median", "of peers", "growth", "onset", "score")
+    reasons = tuple(
+        (words(f"{layer.rank}."), words(f"{layer.layer}: ", *prose(layer.why)))
+        for layer in layers[:shown]
+        if layer.why
+    )
+    blocks: tuple[Block, ...] = (Table(header, rows, right=(2, 3, 4, 5, 6)),)
+    if len(layers) > shown:
+        more = f" and {count(len(layers) - shown, 'layer')} more; `--format json` lists them all"
+        blocks += (Paragraph(prose(more, "dim")),)
+    return (*blocks, Labelled(reasons)) if reasons else blocks
+
+
+def monitoring_section(items: Sequence[MonitorItem]) -> tuple[Block, ...]:
+    """Return what the run should log: the gaps with their price, then what is in order."""
+    gaps = tuple(
+        (
+            words(Span(item.status.replace("_", " ").upper(), "warn")),
+            words(Span(item.metric, "strong"), f"{_every(item.cadence)}: ", *prose(item.advice)),
+        )
+        for item in items
+        if item.status != "ok"
+    )
+    fine = [f"{item.metric}{_every(item.cadence)}" for item in items if item.status == "ok"]
+    rows = gaps
+    if fine:
+        rows += ((words(Span("OK", "good")), words(", ".join(fine))),)
+    return (Labelled(rows),) if rows else ()
+
+
+def _every(cadence: int | None) -> str:
+    if cadence is None:
+        return ""
+    return " every step" if cadence == 1 else f" every {number(cadence)} steps"
+
+
+def checks_section(report: Report) -> tuple[Block, ...]:
+    """Return the checks behind the verdict: failed and not made ones in words, passed ones too."""
+    order = {"failed": 0, "not_made": 1, "passed": 2}
+    tones: dict[str, Tone] = {"failed": "bad", "not_made": "warn", "passed": "good"}
+    rows = tuple(
+        (
+            words(Span(check.status.replace("_", " ").upper(), tones[check.status])),
+            words(check.name, ": ", *prose(check.text)),
+        )
+        for check in sorted(report.checks, key=lambda check: order[check.status])
+    )
+    return (Labelled(rows),) if rows else ()
+
+
+def notes_section(report: Report) -> tuple[Block, ...]:
+    """Return what was dropped, repaired or guessed on the way in."""
+    rows = []
+    for note in report.run.notes:
+        lines = [str(row) for row in note.get("rows", ())]
+        more = ", ..." if len(lines) > _SHOWN_ROWS else ""
+        noun = "line" if len(lines) == 1 else "lines"
+        place = f" ({noun} {', '.join(lines[:_SHOWN_ROWS])}{more})" if lines else ""
+        rows.append((words(Span(str(note["kind"]), "warn")), words(f"{note['text']}{place}")))
+    return (Labelled(tuple(rows)),) if rows else ()
+
+
+def section(title: str, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return `blocks` under a heading, or nothing where there are none."""
+    return (Heading(title), *blocks) if blocks else ()

@@ -1,0 +1,38 @@
+"""The report in the terminal: the verdict first, then what it rests on."""
+
+from __future__ import annotations
+
+from stabdiag.findings import Report
+from stabdiag.reporters.blocks import Block
+from stabdiag.reporters.first_screen import first_screen
+from stabdiag.reporters.layout import laid_out
+from stabdiag.reporters.sections import (
+    checks_section,
+    evidence_section,
+    findings_section,
+    layers_section,
+    monitoring_section,
+    notes_section,
+    section,
+    steps_section,
+)
+from stabdiag.reporters.view import View
+
+
+def render(report: Report, view: View) -> str:
+    """Return the whole report as text of at most `view.width` columns."""
+    return laid_out(page(report), view)
+
+
+def page(report: Report) -> tuple[Block, ...]:
+    """Return the blocks of the whole report, the verdict first."""
+    return (
+        *first_screen(report),
+        *section("The five steps", steps_section(report, report.workflow)),
+        *section("Findings", findings_section(report.findings)),
+        *section("Evidence", evidence_section(report.causes)),
+        *(section("Layers", layers_section(report.layers)) if report.layers else ()),
+        *section("What was logged", monitoring_section(report.monitoring)),
+        *section("Checks behind the verdict", checks_section(report)),
+        *section("Notes on the log", notes_section(report)),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,23 @@ class Sentence:
 
 @dataclass(frozen=True)
 class IncidentResult:
-    """One incident, judged. None: the expectation does not speak of it."""
+    """One incident, judged. None: the expectation does not speak of it.
+
+    With an `error` no report came out: nothing is right, and nothing was said either.
+    """
 
     name: str
     said: str
     expected: str
     cause_right: bool
     cause_refuted: bool
-    health_right: bool
     onset_step: int | None
-    onset_right: bool | None
-    loss_onset_right: bool | None
-    layer_right: bool | None
-    must_not: tuple[Sentence, ...]
+    health_right: bool = False
+    onset_right: bool | None = None
+    loss_onset_right: bool | None = None
+    layer_right: bool | None = None
+    must_not: tuple[Sentence, ...] = ()
+    error: str = ""
 
 
 def read_expected(incidents: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -65,25 +69,19 @@ def judge_incident(name: str, expected: Mapping[str, Any], report: JsonReport) -
     """Compare the JSON report of one incident with what is expected of it."""
     answer = answer_of(report)
     accepted = {str(expected["expected_cause"]), *expected.get("acceptable", ())}
-    common = {
-        "name": name,
-        "said": answer.cause,
-        "expected": str(expected["expected_cause"]),
-        "cause_right": _accepts(accepted, answer.cause, report),
-        "cause_refuted": answer.cause in expected.get("wrong", ()),
-        "onset_step": answer.onset_step,
-    }
+    cause_only = IncidentResult(
+        name=name,
+        said=answer.cause,
+        expected=str(expected["expected_cause"]),
+        cause_right=_accepts(accepted, answer.cause, report),
+        cause_refuted=answer.cause in expected.get("wrong", ()),
+        onset_step=answer.onset_step,
+        error=answer.error,
+    )
     if answer.error:
-        return IncidentResult(
-            **common,
-            health_right=False,
-            onset_right=False,
-            loss_onset_right=None,
-            layer_right=None,
-            must_not=(),
-        )
-    return IncidentResult(
-        **common,
+        return cause_only
+    return replace(
+        cause_only,
         health_right=report["verdict"]["health"] == expected["health"],
         onset_right=_onset_right(expected, report),
         loss_onset_right=_loss_onset_right(expected, report),

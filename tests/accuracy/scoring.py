@@ -178,7 +178,7 @@ def _calibration_measures(judged: Sequence[Judged]) -> list[Measure]:
 
 def _silence_measures(judged: Sequence[Judged]) -> list[Measure]:
     faulty = [run for run in judged if run.label.faulty]
-    full = [run for run in faulty if FULL_LOG <= run.logged.every_step]
+    full = [run for run in faulty if run.logged.every_step >= FULL_LOG]
     return [
         Measure("inconclusive, faulty runs", share(_inconclusive(run) for run in faulty)),
         Measure("  all four logged at every step", share(_inconclusive(run) for run in full)),
@@ -229,7 +229,7 @@ def _what_was_logged(run: Judged) -> list[str]:
         kinds.append("steps repeated after a restart")
     if "lr" not in run.logged.at_all or "param_norm" not in run.logged.at_all:
         kinds.append("no LR or no param norm")
-    if FULL_LOG <= run.logged.every_step:
+    if run.logged.every_step >= FULL_LOG:
         kinds.append("all four at every step")
     return kinds
 

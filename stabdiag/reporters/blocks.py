@@ -54,11 +54,15 @@ class Items:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns under names; `right` are the indices of the columns of numbers."""
+    """Columns under names; `right` are the indices of the columns of numbers.
+
+    A column of text may be wrapped, but to no less than `narrowest` columns of the terminal.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Words, ...], ...]
     right: tuple[int, ...] = ()
+    narrowest: int = 18
 
 
 @dataclass(frozen=True)

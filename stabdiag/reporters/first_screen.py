@@ -89,6 +89,12 @@ def lead(episode: Episode) -> str:
     return f"{episode.lead_steps} ± {episode.lead_uncertainty or 0}"
 
 
+def handbook_reading(episode: Episode) -> str:
+    """Return what the handbook's rule reads from the alignment, with the reason."""
+    reason = f" ({episode.handbook_reason})" if episode.handbook_reason else ""
+    return f"{_RULE_READINGS[episode.handbook_rule]}{reason}"
+
+
 def header(report: Report) -> Words:
     """Return the line that names the tool, the log and its extent."""
     run = report.run
@@ -170,7 +176,7 @@ def _handbook(report: Report) -> Words:
     episode = main_episode(report)
     if episode is None:
         return prose(report.verdict.handbook)
-    reading = f"{_RULE_READINGS[episode.handbook_rule]} ({episode.handbook_reason})"
+    reading = handbook_reading(episode)
     differs = f"; {report.verdict.handbook}" if report.verdict.handbook else ""
     return prose(reading + differs)
 

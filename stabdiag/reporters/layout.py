@@ -26,7 +26,6 @@ from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
 
 GAP = 2  # columns between two cells
-MIN_CELL = 18  # a text column narrower than this is no longer read with ease
 MIN_WIDTH = 20
 GLUE = "\ue000"  # stands for a blank inside a command while lines are broken
 
@@ -111,7 +110,7 @@ def _labelled(rows: Sequence[tuple[Words, Words]], view: View) -> list[Text]:
 def _table(table: Table, view: View) -> list[Text]:
     cells = [[_text(cell, view) for cell in row] for row in table.rows]
     header = [_text((Span(name, "dim"),), view) for name in table.header]
-    widths = _column_widths([header, *cells], table.right, view.width - 1)
+    widths = _column_widths([header, *cells], table, view.width - 1)
     if widths is None:
         return _stacked(table, view)
     lines: list[Text] = []
@@ -129,31 +128,30 @@ def _table(table: Table, view: View) -> list[Text]:
     return lines
 
 
-def _column_widths(
-    rows: Sequence[Sequence[Text]], right: Sequence[int], width: int
-) -> list[int] | None:
+def _column_widths(rows: Sequence[Sequence[Text]], table: Table, width: int) -> list[int] | None:
     """Return the columns' widths, the widest text columns narrowed; None where it can't fit."""
     widths = [max(row[place].cell_len for row in rows) for place in range(len(rows[0]))]
-    flexible = [place for place in range(len(widths)) if place not in right]
+    flexible = [place for place in range(len(widths)) if place not in table.right]
     while (excess := sum(widths) + GAP * (len(widths) - 1) - width) > 0:
         widest = max(flexible, key=lambda place: widths[place], default=None)
-        if widest is None or widths[widest] <= MIN_CELL:
+        if widest is None or widths[widest] <= table.narrowest:
             return None
-        widths[widest] = max(MIN_CELL, widths[widest] - max(1, excess // 2))
+        widths[widest] = max(table.narrowest, widths[widest] - max(1, excess // 2))
     return widths
 
 
 def _stacked(table: Table, view: View) -> list[Text]:
-    """The rows of a table below one another: first cell as title, the rest as labelled lines."""
+    """The rows of a table below one another: the first cell, then the others with their names."""
     lines: list[Text] = []
     for row in table.rows:
         lines.extend(_indented(part, 1) for part in _wrapped(_text(row[0], view), view.width - 1))
-        filled = [
-            ((Span(f"  {name}", "dim"),), cell)
+        cells = [
+            (Span(f"{name} ", "dim"), *cell)
             for name, cell in zip(table.header[1:], row[1:], strict=True)
-            if any(span.text for span in cell)
+            if "".join(span.text for span in cell) not in ("", "-")
         ]
-        lines.extend(_labelled(filled, view))
+        body = tuple(span for cell in cells for span in (Span("; "), *cell))[1:]
+        lines.extend(_indented(part, 3) for part in _wrapped(_text(body, view), view.width - 3))
     return lines
 
 

@@ -57,8 +57,8 @@ def percent(probability: float) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """Return a ratio as "3.4x", or a dash where there is none."""
-    return "-" if ratio is None else f"{number(ratio)}x"
+    """Return a ratio as "3.4x", NaN as it is, a dash where there is none."""
+    return number(ratio) if ratio is None or math.isnan(ratio) else f"{number(ratio)}x"
 
 
 def nats(weight: float) -> str:

@@ -6,6 +6,7 @@ from stabdiag.findings import Report
 from stabdiag.reporters.blocks import Block
 from stabdiag.reporters.first_screen import first_screen
 from stabdiag.reporters.layout import laid_out
+from stabdiag.reporters.part_pages import part_page
 from stabdiag.reporters.sections import (
     checks_section,
     evidence_section,
@@ -22,6 +23,11 @@ from stabdiag.reporters.view import View
 def render(report: Report, view: View) -> str:
     """Return the whole report as text of at most `view.width` columns."""
     return laid_out(page(report), view)
+
+
+def render_part(report: Report, part: str, view: View) -> str:
+    """Return the page of one command, such as `timeline`."""
+    return laid_out(part_page(report, part, view), view)
 
 
 def page(report: Report) -> tuple[Block, ...]:

@@ -1,0 +1,131 @@
+"""The pages of `timeline`, `numerics`, `layers` and `audit`: one share of the report each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from stabdiag.findings import Episode, Report
+from stabdiag.reporters.blocks import (
+    Blank,
+    Block,
+    Drawing,
+    Heading,
+    Labelled,
+    Paragraph,
+    Span,
+    Table,
+    Words,
+    prose,
+    words,
+)
+from stabdiag.reporters.chart import charts
+from stabdiag.reporters.first_screen import (
+    episode_kind,
+    handbook_reading,
+    header,
+    lead,
+)
+from stabdiag.reporters.numbers import number, times
+from stabdiag.reporters.sections import (
+    checks_section,
+    findings_section,
+    layers_section,
+    monitoring_section,
+    notes_section,
+    section,
+    steps_section,
+)
+from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
+
+_SHOWN_LAYERS = 30
+
+
+def part_page(report: Report, part: str, view: View) -> tuple[Block, ...]:
+    """Return the blocks of one part: its step, what belongs to it, its findings."""
+    spec = PARTS[part]
+    findings = [report.findings[index] for index in findings_of(report, spec)]
+    steps = steps_section(report, workflow_of(report, spec))
+    return (
+        Paragraph(header(report)),
+        *((Blank(), *steps) if steps else ()),
+        *_BODIES[part](report, view),
+        *section("Findings", findings_section(findings)),
+        *section("Notes on the log", notes_section(report)),
+    )
+
+
+def _timeline(report: Report, view: View) -> tuple[Block, ...]:
+    marks = {str(place): e.onset_step for place, e in enumerate(report.episodes, start=1)}
+    drawn = charts(report.charts, marks, view.width, view.ascii_only)
+    chart: tuple[Block, ...] = (Heading("Chart"), Drawing(drawn)) if drawn else ()
+    return (*chart, *section("Events", _events(report)))
+
+
+def _events(report: Report) -> tuple[Block, ...]:
+    """The episodes in order of step, then what the handbook's rule reads from each."""
+    if not report.episodes:
+        return (Paragraph(words(" none")),)
+    rows = tuple(_event(place, episode) for place, episode in enumerate(report.episodes, start=1))
+    names = ("event", "steps", "what", "series", "size", "score", "lead", "recovery", "lost")
+    readings = tuple(
+        (words(f"{place}"), prose(handbook_reading(episode)))
+        for place, episode in enumerate(report.episodes, start=1)
+    )
+    return (
+        Table(names, rows, right=(4, 5, 6, 8), narrowest=9),
+        Heading("What the handbook's rule reads"),
+        Labelled(readings),
+    )
+
+
+def _event(place: int, episode: Episode) -> tuple[Words, ...]:
+    last = "" if episode.end_step in (None, episode.onset_step) else f" to {episode.end_step}"
+    onsets = {"grad_norm": episode.grad_onset_step, "loss": episode.loss_onset_step}
+    series = ", ".join(name for name, onset in onsets.items() if onset is not None)
+    return (
+        words(Span(str(place), "strong")),
+        words(f"{episode.onset_step}{last}"),
+        words(episode_kind(episode)),
+        words(series),
+        words(times(episode.ratio)),
+        words(number(episode.score)),
+        words(lead(episode)),
+        words(episode.recovery),
+        words(number(episode.steps_lost)),
+    )
+
+
+def _numerics(report: Report, view: View) -> tuple[Block, ...]:
+    """Points that are not finite, series by series."""
+    rows = tuple(
+        (
+            words(Span(name, "strong")),
+            words(info.column),
+            words(number(info.points)),
+            words(Span(number(info.non_finite), "bad" if info.non_finite else "plain")),
+        )
+        for name, info in report.run.series.items()
+    )
+    table = Table(("series", "column", "points", "not finite"), rows, right=(2, 3))
+    return (Heading("Series"), table)
+
+
+def _layers(report: Report, view: View) -> tuple[Block, ...]:
+    if not report.layers:
+        return ()
+    return section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS))
+
+
+def _audit(report: Report, view: View) -> tuple[Block, ...]:
+    return (
+        *section("Minimum monitoring", monitoring_section(report.monitoring)),
+        *section("Checks behind the verdict", checks_section(report)),
+    )
+
+
+_BODIES: Mapping[str, Callable[[Report, View], tuple[Block, ...]]] = {
+    "timeline": _timeline,
+    "numerics": _numerics,
+    "layers": _layers,
+    "audit": _audit,
+}

@@ -288,6 +288,7 @@ def param_jumps(view: View) -> list[Event]:
         return []
     y = np.log(t.value[ok])
     change = np.abs(np.diff(y))
+    change[np.diff(t.segment[ok]) != 0] = 0.0  # a restart takes the norm back: not a jump
     gap = np.maximum(np.diff(t.step[ok]), 1)
     rate = change / gap * t.cadence
     usual = np.array(

@@ -9,10 +9,17 @@ import numpy as np
 from stabdiag.model import F64, I64, Mask, Run, Series
 from stabdiag.rules import Limits
 from stabdiag.rules.timeline import GRAD_SPIKE, LOSS_SPIKE
-from stabdiag.signals.baseline import Baseline, score, tail_threshold, trailing_baseline
+from stabdiag.signals.baseline import (
+    POWER_LAW_POINTS,
+    Baseline,
+    score,
+    tail_threshold,
+    trailing_baseline,
+)
 from stabdiag.signals.trend import saturated_share
 
 FLOOR_SHARE = 0.002  # of the loss range: a spread below this is rounding (five digits are logged)
+SHORT_RUN_CAP = 3.0
 LOG_FLOOR = 0.05  # of a log: 5 % steps of a norm are never a spike
 
 
@@ -117,11 +124,12 @@ def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | 
     z = score(loss.value, base, floor)
     threshold = z_user
     if threshold is None:
+        least = limits(LOSS_SPIKE, "min_score")
         threshold = tail_threshold(
-            _without_events(z),
-            false_alarms=limits(LOSS_SPIKE, "false_alarms"),
-            least=limits(LOSS_SPIKE, "min_score"),
+            _without_events(z), false_alarms=limits(LOSS_SPIKE, "false_alarms"), least=least
         )
+        if finite <= POWER_LAW_POINTS:  # a short run shows too little of its tail to ask for more
+            threshold = min(threshold, SHORT_RUN_CAP * least)
     return Scored(loss, loss.value, base, z, unit, floor, threshold)
 
 

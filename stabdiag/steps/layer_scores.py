@@ -1,0 +1,201 @@
+"""How far each layer parts from its peers: gradient, growth, jump, start; one score to rank by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.model import F64
+from stabdiag.rules.initialization import INITIAL_IMBALANCE
+from stabdiag.rules.layers import DOMINANT_LAYER, PARAM_PARTS, TENSOR_JUMP
+from stabdiag.rules.limits import Limits
+from stabdiag.steps.layer_stats import LayerStats
+from stabdiag.steps.roles import Role, role_of
+
+
+@dataclass(frozen=True)
+class LayerScore:
+    """One layer's figures beside its peers'; NaN where not logged, 1.0 is "as its peers".
+
+    `peer_ratio`: gradient over the same role's in other blocks (over the median layer where there
+    is no peer), the median over time; `consistent`: share of the time it passes the limit.
+    `growth`: norm at the end over the start; `growth_ratio` the same over its peers'.
+    `onset_jump`: change of the log norm at the onset, `jump_usual` times the usual one.
+    `start_ratio`: first norm over the largest other one.
+    """
+
+    layer: str
+    role: Role
+    order: int
+    median_ratio: float
+    peer_ratio: float
+    consistent: float
+    growth: float
+    growth_ratio: float
+    onset_jump: float
+    jump_usual: float
+    start_ratio: float
+    peak_score: float
+    left_step: int
+    bad_step: int
+    score: float
+    why: str
+
+
+def score_layers(
+    grad: LayerStats | None, param: LayerStats | None, limits: Limits
+) -> list[LayerScore]:
+    """Score every layer that has a grad norm or a parameter norm, in file order.
+
+    The score is 1 where one of the signs reaches its limit: gradient against peers of the same
+    role, growth of the norm against peers, a jump at the onset, the start against the others.
+    Source: labelled fault-injection runs, section 6 (growth and jump rank the culprit first in
+    .57 and .50 of the cases, the size of the gradient in .20).
+    """
+    names = list(dict.fromkeys([*(grad.layers if grad else ()), *(param.layers if param else ())]))
+    roles = {n: role_of(n) for n in names}
+    g = _gradients(grad, roles, limits) if grad else {}
+    p = _norms(param, roles) if param else {}
+    out = []
+    for order, name in enumerate(names):
+        ratio, median, consistent, peak, left, bad_g = g.get(
+            name, (np.nan, np.nan, 0.0, np.nan, -1, -1)
+        )
+        grow, grow_ratio, jump, usual, start, bad_p = p.get(
+            name, (np.nan, np.nan, 0.0, 0.0, np.nan, -1)
+        )
+        bad = min((b for b in (bad_g, bad_p) if b >= 0), default=-1)
+        score, why = _combine(
+            roles[name], ratio, consistent, grow, grow_ratio, jump, usual, start, limits
+        )
+        out.append(
+            LayerScore(
+                name, roles[name], order, median, ratio, consistent, grow, grow_ratio, jump, usual,
+                start, peak, left, bad, score, why,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _gradients(
+    stats: LayerStats, roles: dict[str, Role], limits: Limits
+) -> dict[str, tuple[float, float, float, float, int, int]]:
+    sample = stats.sample
+    overall = _nanmedian(sample, axis=1)
+    peers: dict[str, list[int]] = {}
+    for j, name in enumerate(stats.layers):
+        peers.setdefault(roles[name].peers, []).append(j)
+    out = {}
+    for j, name in enumerate(stats.layers):
+        others = [k for k in peers[roles[name].peers] if k != j]
+        reference = _nanmedian(sample[:, others], axis=1) if others else overall
+        limit = limits(DOMINANT_LAYER, "min_peer_ratio" if others else "min_end_ratio")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = sample[:, j] / reference
+            to_median = sample[:, j] / overall
+        ok = np.isfinite(ratio)
+        out[name] = (
+            float(np.median(ratio[ok])) if ok.any() else np.nan,
+            float(np.median(to_median[np.isfinite(to_median)]))
+            if np.isfinite(to_median).any()
+            else np.nan,
+            float(np.mean(ratio[ok] > limit)) if ok.any() else 0.0,
+            float(stats.peak_score[j]),
+            int(stats.left_step[j]),
+            int(stats.bad_step[j]),
+        )
+    return out
+
+
+def _norms(
+    stats: LayerStats, roles: dict[str, Role]
+) -> dict[str, tuple[float, float, float, float, float, int]]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        growth = stats.last / stats.first
+        usual = stats.jump / stats.jump_usual
+        times = stats.onset_jump / np.maximum(usual, 1e-4)
+    matrix = np.array([roles[n].matrix for n in stats.layers], dtype=np.bool_)
+    middle = float(_nanmedian(growth[matrix])) if matrix.any() else float("nan")
+    peers: dict[str, list[int]] = {}
+    for j, name in enumerate(stats.layers):
+        peers.setdefault(roles[name].peers, []).append(j)
+    out = {}
+    for j, name in enumerate(stats.layers):
+        others = [k for k in peers[roles[name].peers] if k != j]
+        mine = float(_nanmedian(growth[others])) if others else middle
+        reference = max(mine, middle, 1.0) if np.isfinite(mine) else middle
+        rest = np.delete(stats.first, j)[np.delete(matrix, j)]
+        rest = rest[np.isfinite(rest)]
+        start = float(stats.first[j] / rest.max()) if rest.size and rest.max() > 0 else np.nan
+        shrinks = growth[j] < 0.99
+        out[name] = (
+            float(growth[j]),
+            float(growth[j] / reference) if reference and np.isfinite(reference) else np.nan,
+            float(np.nan_to_num(stats.onset_jump[j])),
+            float(np.nan_to_num(times[j])),
+            start if shrinks else np.nan,
+            int(stats.bad_step[j]),
+        )
+    return out
+
+
+def _combine(
+    role: Role,
+    ratio: float,
+    consistent: float,
+    growth: float,
+    growth_ratio: float,
+    jump: float,
+    usual: float,
+    start: float,
+    limits: Limits,
+) -> tuple[float, str]:
+    parts: list[tuple[float, str]] = [(0.0, "")]
+    end = role.role in ("embedding", "head", "other") and role.depth is None
+    grad_limit = limits(DOMINANT_LAYER, "min_end_ratio" if end else "min_peer_ratio")
+    if np.isfinite(ratio) and ratio > 1 and (consistent > 0 or ratio > 0.3 * grad_limit):
+        weight = 1.0 if role.matrix else 0.6
+        parts.append(
+            (weight * np.log(ratio) / np.log(grad_limit), f"gradient {ratio:.3g} times its peers'")
+        )
+    if role.matrix and np.isfinite(growth_ratio) and growth_ratio > 1 and growth > 1:
+        least = limits(PARAM_PARTS, "min_head_growth" if end else "min_growth_ratio")
+        parts.append(
+            (
+                1.2 * np.log(growth_ratio) / np.log(least),
+                f"norm grew {growth:.3g} times, {growth_ratio:.3g} times its peers'",
+            )
+        )
+    if (
+        role.matrix
+        and jump > limits(TENSOR_JUMP, "min_log_change")
+        and usual > limits(TENSOR_JUMP, "min_usual")
+    ):
+        parts.append((1.0 + jump, f"norm jumped by {np.expm1(min(jump, 50.0)):.0%} at the onset"))
+    if role.matrix and np.isfinite(start) and start > 2:
+        parts.append(
+            (
+                np.log(start) / np.log(limits(INITIAL_IMBALANCE, "min_ratio")),
+                f"starts {start:.3g} times above every other",
+            )
+        )
+    best, why = max(parts)
+    return float(best), why
+
+
+def _nanmedian(value: F64, axis: int | None = None) -> F64:
+    """Median of the finite values, NaN without any: no warning for an empty slice."""
+    if value.size == 0:
+        return np.asarray(np.full(value.shape[:1] if axis == 1 else (), np.nan))
+    bad = ~np.isfinite(value)
+    if axis is None:
+        good = value[~bad]
+        return np.asarray(np.median(good) if good.size else np.nan)
+    ordered = np.sort(np.where(bad, np.inf, value), axis=axis)
+    count = (~bad).sum(axis=axis)
+    low = np.take_along_axis(ordered, np.maximum((count - 1) // 2, 0)[:, None], axis=1)[:, 0]
+    high = np.take_along_axis(ordered, np.minimum(count // 2, value.shape[1] - 1)[:, None], axis=1)[
+        :, 0
+    ]
+    return np.asarray(np.where(count > 0, (low + np.where(count % 2, low, high)) / 2, np.nan))

@@ -1,0 +1,134 @@
+"""Step 1: when did it begin, and which moved first, the grad norm or the loss?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stabdiag.rules.timeline import DIVERGENCE
+from stabdiag.signals.trend import Ending, ending
+from stabdiag.steps import events as ev
+from stabdiag.steps.episodes import Draft, event_severity, group
+from stabdiag.steps.restarts import Restart, restarts
+from stabdiag.steps.schedule import LrChange, lr_jumps, lr_resets
+from stabdiag.steps.view import View
+
+FIRST_OF = 0.25  # the first episode at least so severe, of the worst, is where it began
+LEAST = 0.7  # severity of an episode that may carry the verdict
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The run's episodes in order, and what happened at its restarts and to its learning rate.
+
+    `primary` is the index of the episode that the verdict is about, None where there is none.
+    `diverged` compares the loss's end with its best level (None: it came back, or can't be told).
+    """
+
+    view: View
+    episodes: tuple[Draft, ...]
+    primary: int | None
+    jumps: tuple[LrChange, ...]
+    resets: tuple[LrChange, ...]
+    restarts: tuple[Restart, ...]
+    diverged: Ending | None
+    diverged_step: int | None
+
+    @property
+    def main(self) -> Draft | None:
+        return None if self.primary is None else self.episodes[self.primary]
+
+    @property
+    def loss_episodes(self) -> tuple[Draft, ...]:
+        """Episodes in which the loss itself spiked or shifted."""
+        return tuple(e for e in self.episodes if e.has("loss_spike") or e.has("level_shift"))
+
+
+def isolate(view: View) -> Timeline:
+    """Find the events of a run, group them into episodes and pick the one where it began."""
+    back = restarts(view)
+    found = [
+        *ev.loss_spikes(view),
+        *ev.grad_spikes(view),
+        *ev.non_finite_loss(view),
+        *ev.non_finite_grad(view),
+        *ev.scale_collapse(view),
+        *ev.param_jumps(view),
+        *ev.zero_losses(view),
+    ]
+    found = [e for e in found if not _returns_to_course(view, e, back)]
+    episodes = group(view, found)
+    diverged, step = _divergence(view)
+    return Timeline(
+        view=view,
+        episodes=tuple(episodes),
+        primary=_primary(episodes),
+        jumps=tuple(lr_jumps(view)),
+        resets=tuple(lr_resets(view)),
+        restarts=tuple(back),
+        diverged=diverged,
+        diverged_step=step,
+    )
+
+
+def _primary(episodes: list[Draft]) -> int | None:
+    """The first episode that matters beside the worst; grad spikes alone never do."""
+    serious = [
+        (i, e.severity)
+        for i, e in enumerate(episodes)
+        if e.kind != "grad_spike" and e.severity >= LEAST
+    ]
+    if not serious:
+        return None
+    worst = max(s for _, s in serious)
+    capped = min(worst, 30.0)
+    return next(i for i, s in serious if s >= FIRST_OF * capped)
+
+
+def _returns_to_course(view: View, event: ev.Event, back: list[Restart]) -> bool:
+    """Whether a rise only brings the loss back to its level before a drop at a restart."""
+    if event.kind not in ("level_shift", "loss_spike") or view.loss is None or event.spike is None:
+        return False
+    before = [r for r in back if r.index <= event.index and r.change < 0 and abs(r.score) > 4]
+    if not before:
+        return False
+    restart = before[-1]
+    x = view.loss.x[max(0, restart.index - 20) : restart.index]
+    x = x[np.isfinite(x)]
+    if x.size < 3:
+        return False
+    level = float(np.median(x)) + 3.0 * event.spike.scale
+    top = view.loss.x[event.spike.peak : event.spike.peak + 5]
+    return float(np.nanmedian(top)) <= level
+
+
+def _divergence(view: View) -> tuple[Ending | None, int | None]:
+    """Whether the loss ends well above its best level, and where it parted from it."""
+    if view.loss is None:
+        return None, None
+    loss, limits = view.loss, view.limits
+    finite = int(np.count_nonzero(np.isfinite(loss.x)))
+    window = max(3, min(int(limits(DIVERGENCE, "window")), finite // 6))
+    end = ending(loss.x, window=window)
+    if end is None:
+        return None, None
+    noise = max(end.noise, loss.floor) / np.sqrt(window) * 1.25
+    tall = end.rise >= limits(DIVERGENCE, "min_rise") * loss.unit
+    if not (tall and end.rise >= limits(DIVERGENCE, "min_noise") * noise):
+        return None, None
+    # where the level passes a fifth of the final rise for good
+    limit = end.best + 0.2 * end.rise
+    with np.errstate(invalid="ignore"):
+        under = np.flatnonzero(loss.x <= limit)
+    first = int(under[-1]) + 1 if under.size else 0
+    first = min(first, loss.x.size - 1)
+    return end, int(loss.track.step[first])
+
+
+def with_onset(draft: Draft, onset: int) -> Draft:
+    """The same episode with an earlier onset (a sign that came before its events)."""
+    return replace(draft, onset=min(draft.onset, onset))
+
+
+__all__ = ["Timeline", "event_severity", "isolate", "with_onset"]

@@ -11,7 +11,7 @@ from stabdiag.findings import ChartSeries
 from stabdiag.reporters.numbers import number
 
 HEIGHT = 6
-MARGIN = 10  # columns left of the plot, for the labels of the axis
+MARGIN = 12  # columns left of the plot, for the labels of the axis
 MIN_PLOT = 16
 _HELD_GAPS = 3  # a stretch without points longer than this many usual gaps stays empty
 
@@ -122,7 +122,7 @@ def _level(value: float | None, low: float, high: float, log: bool, parts: int) 
     if high == low:
         return HEIGHT * parts // 2
     if log:
-        share = math.log(value / low) / math.log(high / low)
+        share = (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
     else:
         share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: no overflow near the limit
     return 1 + round(share * (HEIGHT * parts - 1))

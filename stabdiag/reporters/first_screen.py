@@ -29,6 +29,7 @@ HEALTH_TONES: Mapping[Health, Tone] = {
 STEP_WORDS = {1: "timeline", 2: "batch", 3: "numerics", 4: "layers", 5: "initialization"}
 _SHOWN_EVIDENCE = 2
 _SHOWN_LAYERS = 3
+_LEAST_SHOWN = 0.005  # a runner-up below half a percent is not worth its words
 _RULE_READINGS = {
     "optimizer": "optimizer issue",
     "data_or_overflow": "data issue or overflow",
@@ -137,14 +138,14 @@ def _where(report: Report) -> Words:
 def _why(report: Report) -> Words:
     verdict = report.verdict
     others = [rank for rank in report.causes if rank.cause != verdict.cause]
-    runner = f"; next: {cause_name(others[0].cause)} {percent(others[0].probability)}"
-    if not others or others[0].probability < 0.005:
-        runner = ""
     if verdict.cause == "inconclusive":
         best = ", ".join(f"{cause_name(o.cause)} {percent(o.probability)}" for o in others[:2])
         return words(
             Span("the log can't tell", "strong"), f"; best guesses: {best}" if best else ""
         )
+    runner = ""
+    if others and others[0].probability >= _LEAST_SHOWN:
+        runner = f"; next: {cause_name(others[0].cause)} {percent(others[0].probability)}"
     name = "no fault found" if verdict.cause == "none" else cause_name(verdict.cause)
     return words(Span(f"{name}, {percent(verdict.probability)} sure", "strong"), runner)
 

@@ -32,11 +32,13 @@ def number(value: float | None, digits: int = TEXT_DIGITS) -> str:
         return "Inf" if value > 0 else "-Inf"
     if isinstance(value, int):
         return f"{value:,}"
+    if value == 0:
+        return "0"  # not -0
     size = abs(value)
-    if size != 0 and (size >= _LARGE or size < _SMALL):
+    if size >= _LARGE or size < _SMALL:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         return f"{_trimmed(mantissa)}e{int(exponent)}"
-    decimals = max(0, digits - 1 - (math.floor(math.log10(size)) if size else 0))
+    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
     return _trimmed(f"{value:,.{decimals}f}")
 
 

@@ -1,0 +1,112 @@
+"""Text logs: console output of training programs, read by the table of formats in text_patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from stabdiag.errors import InputError
+from stabdiag.model import Column, LogTable
+from stabdiag.readers.text_patterns import PATTERNS
+from stabdiag.readers.text_patterns.collect import Collected, Found, collect
+from stabdiag.readers.text_patterns.ending import endings
+from stabdiag.readers.text_patterns.record import NO_STEP
+from stabdiag.readers.text_patterns.settle import Settled, settle
+
+
+def read_text(path: Path, text: str) -> LogTable:
+    """Read the metrics out of a console log or other text log.
+
+    Args:
+        path: names the log in the table and in errors; it is not opened.
+        text: the whole log. NaN and infinities are kept as written; a field that a line doesn't
+            have is missing.
+
+    Returns:
+        One row for each point that the log states, in file order. The first column is the step.
+
+    Raises:
+        InputError: no line is of a known form.
+    """
+    collected = collect(text, PATTERNS)
+    main = main_format(collected)
+    if main is None:
+        raise nothing_recognised(path, collected)
+    cut = not text.endswith(("\n", "\r"))
+    settled = settle(main, companions_of(main, collected), collected, cut)
+    step_name = main.pattern.step_name
+    names = (step_name, *(name for name in settled.cells if name != step_name))
+    return LogTable(
+        files=(str(path),),
+        format=main.pattern.name,
+        names=names,
+        kinds={name: "number" for name in names},
+        rows=len(settled.kind),
+        load=loader(settled, step_name),
+        line=settled.line,
+        notes=settled.notes + endings(text, collected.tail, collected.tail_line),
+        facts={**main.pattern.facts, **collected.log.facts},
+        row_kind=settled.kind,
+        counted_step=settled.counted,
+    )
+
+
+def looks_like_text_log(head: str) -> bool:
+    """Tell whether some line of `head` (the beginning of a file) is of a known text form."""
+    return main_format(collect(head, PATTERNS)) is not None
+
+
+def main_format(collected: Collected) -> Found | None:
+    """Return the format with the most rows; one that only adds rows to others when it is alone."""
+    filled = [found for found in collected.found if len(found.rows)]
+    if not filled:
+        return None
+    return max(filled, key=lambda found: (not found.pattern.companion, len(found.rows)))
+
+
+def companions_of(main: Found, collected: Collected) -> list[Found]:
+    """Return the formats whose rows join those of `main`."""
+    return [
+        found
+        for found in collected.found
+        if found.pattern.companion
+        and found is not main
+        and len(found.rows)
+        and (found.pattern.stepless or not main.memory.counted)
+    ]
+
+
+def loader(settled: Settled, step_name: str) -> Callable[[Sequence[str]], dict[str, Column]]:
+    """Return the `load` of the table: sparse cells become columns when they are asked for."""
+
+    def load(names: Sequence[str]) -> dict[str, Column]:
+        columns = {}
+        for name in names:
+            value = np.full(len(settled.kind), np.nan)
+            if name == step_name:
+                logged = settled.step != NO_STEP
+                value[logged] = settled.step[logged]
+            else:
+                rows, found = settled.cells[name]
+                logged = np.zeros(len(settled.kind), dtype=np.bool_)
+                value[rows], logged[rows] = found, True
+            columns[name] = Column("number", value, logged)
+        return columns
+
+    return load
+
+
+def nothing_recognised(path: Path, collected: Collected) -> InputError:
+    """Build the error for a text without metrics."""
+    tried = ", ".join(found.pattern.name for found in collected.found)
+    what = f"{path}: no metric lines recognised in {collected.lines} lines (tried: {tried})"
+    todo = (
+        "log one line a step with a step and a loss, such as 'step: 10 loss: 2.5', "
+        "or write the metrics as CSV or JSON Lines"
+    )
+    if collected.unread:
+        line = collected.unread_lines[0]
+        todo = f"line {line} looks like metrics ({collected.unread_text!r}); {todo}"
+    return InputError(what, todo)

@@ -121,7 +121,22 @@ def _block(block: LayerBlock, onset: int | None) -> LayerStats:
         if onset is not None:
             _around(log, s, onset, j, out, marks)
     sample = np.where(ok[rows], value[rows], np.nan)
-    return LayerStats(layers=block.layers, sample=sample, sample_step=step[rows], **out, **marks)
+    return LayerStats(
+        layers=block.layers,
+        sample=sample,
+        sample_step=step[rows],
+        median=out["median"],
+        first=out["first"],
+        last=out["last"],
+        peak_score=out["peak_score"],
+        peak_log=out["peak_log"],
+        jump=out["jump"],
+        jump_usual=out["jump_usual"],
+        onset_jump=out["onset_jump"],
+        left_step=marks["left_step"],
+        bad_step=marks["bad_step"],
+        jump_step=marks["jump_step"],
+    )
 
 
 def _jumps(

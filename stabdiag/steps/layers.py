@@ -33,6 +33,7 @@ class LayersResult:
     ranks: tuple[LayerRank, ...]
     guilty: tuple[str, ...]
     block: tuple[str, ...]
+    scores: tuple[LayerScore, ...] = ()
 
 
 def bisect(timeline: Timeline) -> LayersResult:
@@ -65,7 +66,7 @@ def bisect(timeline: Timeline) -> LayersResult:
     looked += ["parameter norms"] if param is not None else []
     block = _contiguous(guilty, [s.layer for s in scores])
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))
-    return LayersResult(outcome, _records(ranked), guilty, block)
+    return LayersResult(outcome, _records(ranked), guilty, block, tuple(scores))
 
 
 def _vanishing(

@@ -117,8 +117,8 @@ def _windows(points: int, window: int | None) -> tuple[int, int, int]:
 def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | None) -> Scored:
     """Score the loss as it is (signed losses too); SD101's thresholds."""
     finite = int(np.count_nonzero(np.isfinite(loss.value)))
-    wide, level, least = _windows(finite, window)
-    base = trailing_baseline(loss.value, window=wide, level_window=level, min_points=least)
+    wide, level, points = _windows(finite, window)
+    base = trailing_baseline(loss.value, window=wide, level_window=level, min_points=points)
     unit = loss_unit(loss.value)
     floor = FLOOR_SHARE * unit
     z = score(loss.value, base, floor)

@@ -1,0 +1,76 @@
+"""From signs to evidence to probabilities: a sum of nats for each cause, and their softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stabdiag.causes.signs import Sign
+from stabdiag.causes.weights import CLASSES, PRIOR, WEIGHTS
+from stabdiag.findings import CauseRank, Evidence
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Causes (and "none") with probability and ledger, most probable first."""
+
+    ranks: tuple[CauseRank, ...]
+
+    @property
+    def best(self) -> CauseRank:
+        return self.ranks[0]
+
+    def probability(self, cause: str) -> float:
+        """Probability of one cause, 0.0 for an unknown word."""
+        return next((r.probability for r in self.ranks if r.cause == cause), 0.0)
+
+
+def strongest(signs: Iterable[Sign]) -> dict[str, Sign]:
+    """One sign a name, the strongest: the same observation must not count twice."""
+    kept: dict[str, Sign] = {}
+    for sign in signs:
+        if sign.name not in kept or sign.strength > kept[sign.name].strength:
+            kept[sign.name] = sign
+    return kept
+
+
+def attribute(
+    signs: Iterable[Sign],
+    *,
+    weights: Mapping[str, Mapping[str, float]] = WEIGHTS,
+    prior: Mapping[str, float] = PRIOR,
+) -> Attribution:
+    """Weigh the signs: each cause's sum of weight x strength, then the softmax over the causes.
+
+    Args:
+        signs: those of the whole run and of one episode; of equal names the strongest counts.
+        weights: nats for (+) and against (-) a cause at full strength.
+        prior: nats of each cause before any sign.
+
+    Returns:
+        Every class once, by probability, each with the evidence that moved it.
+    """
+    ledger: dict[str, list[Evidence]] = {c: [] for c in CLASSES}
+    for name, sign in sorted(strongest(signs).items()):
+        for cause, weight in weights.get(name, {}).items():
+            value = weight * sign.strength
+            if abs(value) >= 0.05:
+                ledger[cause].append(
+                    Evidence(cause, name, sign.text, round(value, 3), sign.steps, sign.series)
+                )
+    sums = np.array([prior[c] + sum(e.weight for e in ledger[c]) for c in CLASSES])
+    share = np.exp(sums - sums.max())
+    share /= share.sum()
+    order = sorted(range(len(CLASSES)), key=lambda i: (-share[i], i))
+    return Attribution(
+        tuple(
+            CauseRank(
+                CLASSES[i],
+                float(share[i]),
+                tuple(sorted(ledger[CLASSES[i]], key=lambda e: (-abs(e.weight), e.sign))),
+            )
+            for i in order
+        )
+    )

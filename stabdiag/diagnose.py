@@ -1,0 +1,169 @@
+"""The diagnosis: the five steps in order, then the attribution, then the Report."""
+
+from __future__ import annotations
+
+from stabdiag import __version__
+from stabdiag.causes.ledger import Attribution, attribute
+from stabdiag.causes.signs import Sign
+from stabdiag.findings import (
+    CauseRank,
+    Episode,
+    Finding,
+    Report,
+    RunInfo,
+    SeriesInfo,
+    StepResult,
+)
+from stabdiag.model import Run
+from stabdiag.settings import Settings
+from stabdiag.steps import alignment, batch, initialization, layers, logging, numerics, parameters
+from stabdiag.steps.outcome import Outcome
+from stabdiag.steps.timeline import Timeline, isolate
+from stabdiag.steps.view import build_view
+from stabdiag.verdict.advice import next_steps
+from stabdiag.verdict.charts import charts
+from stabdiag.verdict.checks import made
+from stabdiag.verdict.monitoring import audit
+from stabdiag.verdict.spike_score import spike_score
+from stabdiag.verdict.verdict import conclude
+
+MOST_EPISODES = 50
+
+
+def diagnose(run: Run, settings: Settings) -> Report:
+    """Diagnose one run: steps 1 to 5, the ledger, the verdict.
+
+    Raises:
+        UsageError: the settings name an unknown threshold.
+    """
+    view = build_view(run, settings)
+    timeline = isolate(view)
+    step1 = alignment.report(timeline)
+    step2 = batch.examine(timeline)
+    step3 = numerics.check(timeline)
+    step4 = layers.bisect(timeline)
+    step5 = initialization.check(timeline, step4.scores)
+    growth_findings, growth_signs = parameters.check(timeline)
+    log_findings = logging.check(view)
+
+    outcomes = [step1, step2, step3, step4.outcome, step5]
+    signs = tuple(s for o in outcomes for s in o.signs) + tuple(growth_signs)
+    extra = {4: tuple(growth_findings), 0: tuple(log_findings)}
+    findings, workflow = _ordered(outcomes, extra)
+    mine = _signs_of(signs, timeline.primary)
+    attribution = attribute(mine)
+    monitoring = audit(view)
+    verdict = conclude(timeline, step4, attribution, mine, findings, monitoring)
+    return Report(
+        version=__version__,
+        run=_run_info(run),
+        verdict=verdict,
+        causes=_ranks(attribution),
+        episodes=_episodes(timeline, signs, verdict.layers),
+        workflow=workflow,
+        findings=findings,
+        layers=step4.ranks,
+        monitoring=monitoring,
+        checks=made(timeline, findings),
+        next_steps=next_steps(timeline, verdict, step4),
+        spike_score=spike_score(view),
+        thresholds=view.limits.all(),
+        charts=charts(view),
+    )
+
+
+def _signs_of(signs: tuple[Sign, ...], episode: int | None) -> tuple[Sign, ...]:
+    """The whole run's signs and those of one episode."""
+    return tuple(s for s in signs if s.episode is None or s.episode == episode)
+
+
+def _ordered(
+    outcomes: list[Outcome], extra: dict[int, tuple[Finding, ...]]
+) -> tuple[tuple[Finding, ...], tuple[StepResult, ...]]:
+    """All findings by (workflow step, optimizer step, rule), and the five results over them."""
+    everything: list[Finding] = []
+    workflow = []
+    for o in outcomes:
+        mine = sorted(
+            (*o.findings, *extra.get(o.step, ())),
+            key=lambda f: (f.step if f.step is not None else -1, f.rule, f.layer or "", f.message),
+        )
+        numbers = tuple(range(len(everything), len(everything) + len(mine)))
+        everything += mine
+        serious = [f for f in mine if f.severity > 1]
+        if o.skipped and not mine:
+            status, reason = "skipped", o.skipped
+        elif serious:
+            status, reason = "found", serious[0].message
+        else:
+            status, reason = "clear", "; ".join(o.looked_at)
+        workflow.append(
+            StepResult(o.step, o.title, status, reason, o.looked_at, numbers)  # type: ignore[arg-type]
+        )
+    everything += extra.get(0, ())
+    return tuple(everything), tuple(workflow)
+
+
+def _ranks(attribution: Attribution) -> tuple[CauseRank, ...]:
+    return attribution.ranks
+
+
+def _run_info(run: Run) -> RunInfo:
+    named = {k: v for k, v in run.series.items() if v.points}
+    steps = [s for segment in run.segments for s in (segment.first_step, segment.last_step)]
+    return RunInfo(
+        name=run.name,
+        files=run.files,
+        format=run.format,
+        rows=run.rows,
+        axis=run.axis,
+        first_step=min(steps) if steps else None,
+        last_step=max(steps) if steps else None,
+        series={
+            k: SeriesInfo(v.column, v.points, v.cadence, v.non_finite)
+            for k, v in sorted(named.items())
+        },
+        layers=max((len(v) for v in run.layers.values()), default=0),
+        segments=tuple((s.first_step, s.last_step) for s in run.segments),
+        siblings=run.siblings,
+        notes=tuple(
+            {"kind": n.kind, "text": n.text, "count": n.count, "rows": list(n.rows)}
+            for n in run.notes
+        ),
+    )
+
+
+def _episodes(
+    timeline: Timeline, signs: tuple[Sign, ...], guilty: tuple[str, ...]
+) -> tuple[Episode, ...]:
+    """The episodes as reported: the most severe where there are very many, in order."""
+    worst = sorted(range(len(timeline.episodes)), key=lambda i: -timeline.episodes[i].severity)
+    out = []
+    for i in sorted(worst[:MOST_EPISODES]):
+        d = timeline.episodes[i]
+        best = attribute(_signs_of(signs, i)).best
+        event = d.loss_event or d.events[0]
+        out.append(
+            Episode(
+                kind=d.kind,
+                onset_step=d.onset,
+                peak_step=d.peak,
+                end_step=d.end,
+                grad_onset_step=d.grad_onset,
+                loss_onset_step=d.loss_onset,
+                lead_steps=d.lead.steps,
+                lead_uncertainty=d.lead.uncertainty,
+                recovered=d.recovered,
+                recovery=d.recovery,
+                steps_lost=d.steps_lost,
+                handbook_rule=d.rule,
+                handbook_reason=d.rule_reason,
+                cause=best.cause,
+                probability=best.probability,
+                score=event.score if event.score < 1e300 else None,
+                ratio=event.ratio if event.ratio == event.ratio else None,
+                batch=batch.batch_before(timeline.view.run.batch, d, timeline.view.cadence),
+                layers=guilty if i == timeline.primary else (),
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,173 @@
+"""Step 5: is the start to blame? The first steps against the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stabdiag.causes.signs import Sign
+from stabdiag.findings import Finding
+from stabdiag.model import F64, Run
+from stabdiag.rules.initialization import (
+    INITIAL_GRADIENT,
+    INITIAL_IMBALANCE,
+    INITIAL_LOSS,
+    SHRINKING_NORM,
+)
+from stabdiag.steps.layer_scores import LayerScore
+from stabdiag.steps.outcome import Outcome, finding, ramp
+from stabdiag.steps.timeline import Timeline
+from stabdiag.steps.tracks import Track
+from stabdiag.steps.view import View
+
+TITLE = "Check initialization"
+EARLY_STEPS = 50  # the first norm and loss are compared with those so many steps on
+LEAST_POINTS = 8
+LARGEST_UNIFORM = 12.6  # ln(300,000): no vocabulary in use starts above it in nats
+
+
+def vocabulary_of(run: Run) -> int | None:
+    """The vocabulary size where the log states it."""
+    for key in ("vocab_size", "vocabulary_size", "padded_vocab_size", "n_vocab"):
+        text = run.facts.get(key, "")
+        if text.isdigit() and int(text) > 1:
+            return int(text)
+    return None
+
+
+def first_and_early(track: Track) -> tuple[float, float] | None:
+    """(median of the first points, median around 50 steps on) of a series, None if too short.
+
+    The first value is the median of up to three points, of one where points are far apart.
+    """
+    ok = np.flatnonzero(np.isfinite(track.value) & (track.segment == track.segment[0]))
+    if ok.size < LEAST_POINTS:
+        return None
+    y, s = track.value[ok], track.step[ok]
+    reach = max(EARLY_STEPS, 5 * track.cadence)
+    at = int(np.searchsorted(s, s[0] + reach))
+    if at >= y.size - 1:
+        return None
+    first = float(np.median(y[: 3 if track.cadence <= 2 else 1]))
+    return first, float(np.median(y[max(1, at - 2) : at + 3]))
+
+
+def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:
+    """Compare the first steps with what came after, and the first loss with a uniform guess."""
+    view = timeline.view
+    if view.loss is None and view.grad is None and view.param is None:
+        return Outcome(5, TITLE, (), (), (), "neither loss, grad norm nor parameter norm is logged")
+    findings: list[Finding] = []
+    signs: list[Sign] = []
+    looked: list[str] = []
+    loss = _loss(view, findings, signs, looked)
+    gradient = _gradient(view, findings, signs, looked)
+    if loss and gradient:
+        both = min(1.0, loss) * min(1.0, gradient)
+        text = "loss and grad norm both start far above their level 50 steps on and fall at once"
+        signs.append(Sign("initial_transient", both, text, (_first(view),), ("loss", "grad_norm")))
+    _norm(view, findings, signs, looked)
+    _imbalance(layers, findings, signs, looked)
+    if not looked:
+        return Outcome(5, TITLE, (), (), (), f"fewer than {LEAST_POINTS} points at the start")
+    return Outcome(5, TITLE, tuple(looked), tuple(findings), tuple(signs))
+
+
+def _first(view: View) -> int:
+    t = view.loss.track if view.loss is not None else view.grad_track
+    return int(t.step[0]) if t is not None else 0
+
+
+def _loss(view: View, findings: list[Finding], signs: list[Sign], looked: list[str]) -> float:
+    """Strength of a first loss that is too high; 0 where it is as usual."""
+    if view.loss is None:
+        return 0.0
+    pair = first_and_early(view.loss.track)
+    if pair is None or pair[0] <= 0 or pair[1] <= 0:
+        return 0.0
+    first, early = pair
+    step = _first(view)
+    fall = first / early
+    vocabulary = vocabulary_of(view.run)
+    looked.append("first loss against the loss 50 steps on")
+    least = view.limits(INITIAL_LOSS, "min_fall")
+    above = 0.0
+    text = f"the first loss is {first:.4g}, {fall:.2g} times the loss 50 steps on"
+    if vocabulary is not None:
+        looked.append(f"first loss against ln({vocabulary})")
+        uniform = float(np.log(vocabulary))
+        limit = view.limits(INITIAL_LOSS, "min_uniform_ratio")
+        above = ramp(first / uniform, limit, 1.5 * limit)
+        text += f" and {first / uniform:.2f} times ln({vocabulary})"
+    elif first > LARGEST_UNIFORM:
+        above = ramp(first / LARGEST_UNIFORM, 1.0, 1.5)
+        text += ", above what a uniform guess gives for any vocabulary in use"
+    strength = ramp(fall, 0.75 * least, 1.5 * least)
+    if above > 0 and fall > 1.3:
+        signs.append(Sign("initial_loss_high", above, text, (step,), ("loss",)))
+        findings.append(
+            finding(INITIAL_LOSS, text, step=step, data={"first": first, "early": early})
+        )
+    return max(strength, above)
+
+
+def _gradient(view: View, findings: list[Finding], signs: list[Sign], looked: list[str]) -> float:
+    if view.grad is None:
+        return 0.0
+    pair = first_and_early(view.grad.track)
+    if pair is None or pair[1] <= 0:
+        return 0.0
+    looked.append("first grad norm against the norm 50 steps on")
+    ratio = pair[0] / pair[1]
+    limit = view.limits(INITIAL_GRADIENT, "min_ratio")
+    strength = ramp(np.log(max(ratio, 1e-9)), np.log(0.6 * limit), np.log(1.5 * limit))
+    if ratio >= limit:
+        text = f"the first grad norm is {ratio:.3g} times that of 50 steps on"
+        findings.append(finding(INITIAL_GRADIENT, text, step=_first(view), data={"ratio": ratio}))
+    return strength
+
+
+def _norm(view: View, findings: list[Finding], signs: list[Sign], looked: list[str]) -> None:
+    """A parameter norm that shrinks from the first steps on: it started too large."""
+    if view.param is None:
+        return
+    t = view.param
+    ok = np.flatnonzero(np.isfinite(t.value) & (t.value > 0) & (t.segment == t.segment[0]))
+    if ok.size < 3:
+        return
+    looked.append("parameter norm over the first steps")
+    y, s = t.value[ok], t.step[ok]
+    at = min(int(np.searchsorted(s, s[0] + EARLY_STEPS)), y.size - 1)
+    ratio = float(y[at] / y[0])
+    if _falls(y[: at + 1]) and ratio < view.limits(SHRINKING_NORM, "max_ratio"):
+        text = f"the parameter norm shrinks from the first steps on ({ratio - 1:.1%} in {s[at] - s[0]} steps)"
+        signs.append(
+            Sign(
+                "param_shrinks", ramp(1 - ratio, 0.004, 0.012), text, (int(s[0]),), ("param_norm",)
+            )
+        )
+        findings.append(finding(SHRINKING_NORM, text, step=int(s[0]), data={"ratio": ratio}))
+
+
+def _falls(y: F64) -> bool:
+    return bool(np.mean(np.diff(y) < 0) > 0.7) if y.size > 1 else False
+
+
+def _imbalance(
+    layers: tuple[LayerScore, ...], findings: list[Finding], signs: list[Sign], looked: list[str]
+) -> None:
+    starts = [s for s in layers if s.role.matrix and np.isfinite(s.start_ratio)]
+    if any(np.isfinite(s.growth) for s in layers):
+        looked.append("weight norms at the first logged step")
+    if not starts:
+        return
+    top = max(starts, key=lambda s: s.start_ratio)
+    text = (
+        f"{top.layer} starts {top.start_ratio:.3g} times above every other weight norm and shrinks"
+    )
+    strength = ramp(np.log(top.start_ratio), np.log(3.0), np.log(10.0))
+    if strength > 0:
+        signs.append(Sign("initial_imbalance", strength, text, (), (f"param_norm/{top.layer}",)))
+    if top.start_ratio >= 8.0:
+        findings.append(
+            finding(INITIAL_IMBALANCE, text, layer=top.layer, data={"ratio": top.start_ratio})
+        )

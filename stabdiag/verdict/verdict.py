@@ -1,0 +1,228 @@
+"""The verdict: health, cause, onset, layers and the one sentence that says it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stabdiag.causes.ledger import Attribution
+from stabdiag.causes.signs import Sign
+from stabdiag.findings import CAUSES, Finding, Health, MonitorItem, Root, Severity, Verdict
+from stabdiag.steps.layers import LayersResult
+from stabdiag.steps.timeline import Timeline
+from stabdiag.verdict.monitoring import settling
+
+SURE = 0.4  # under this the log can't tell: the runner-up is as likely as not
+LEAST_POINTS = 12  # finite points of the loss that a verdict needs, unless it is not finite
+WORDS = {
+    "optimizer": "the optimizer (learning rate, betas, update size)",
+    "data": "the data",
+    "overflow": "numerical overflow",
+    "initialization": "the initialization",
+    "weight_decay": "the weight decay",
+    "architecture": "the architecture (one part of the model)",
+    "state_corruption": "a corrupted or wrongly restored state",
+    "vanishing": "vanishing gradients",
+    "none": "no fault",
+}
+WHOLE_RUN = ("initialization", "architecture", "weight_decay", "vanishing")
+
+
+def conclude(
+    timeline: Timeline,
+    layers: LayersResult,
+    attribution: Attribution,
+    signs: tuple[Sign, ...],
+    findings: tuple[Finding, ...],
+    monitoring: tuple[MonitorItem, ...],
+) -> Verdict:
+    """Put the verdict together from what the steps found and how the ledger weighs it."""
+    cause, probability = _cause(timeline, attribution)
+    health = _health(timeline, cause, findings)
+    onset = _onset(timeline, cause, attribution, signs)
+    named = layers.guilty if cause not in ("none", "inconclusive", "data") else ()
+    settle: tuple[str, ...] = ()
+    if cause == "inconclusive" or (cause != "none" and probability < 0.8):
+        settle = settling(monitoring, attribution.best.cause)
+    root = _root(timeline, cause)
+    return Verdict(
+        health=health,
+        cause=cause,
+        probability=probability,
+        onset_step=onset,
+        layers=named,
+        summary=_summary(timeline, health, cause, attribution, onset, named),
+        settle=settle,
+        root=root,
+        handbook=_handbook(timeline, cause),
+    )
+
+
+def _cause(timeline: Timeline, attribution: Attribution) -> tuple[str, float]:
+    view = timeline.view
+    best = attribution.best
+    if view.loss is None and view.grad is None and view.param is None and best.cause == "none":
+        return "inconclusive", 0.0
+    main = view.loss.track if view.loss is not None else view.grad_track
+    points = 0 if main is None else int(np.count_nonzero(np.isfinite(main.value)))
+    if best.cause == "none" and points < LEAST_POINTS:
+        return "inconclusive", best.probability
+    if best.probability < SURE:
+        return "inconclusive", best.probability
+    return best.cause, best.probability
+
+
+def _health(timeline: Timeline, cause: str, findings: tuple[Finding, ...]) -> Health:
+    if cause == "none":
+        return "healthy"
+    main = timeline.main
+    lasting = (
+        main is not None
+        and main.kind in ("non_finite", "loss_scale_collapse")
+        and not main.recovered
+    )
+    ended_bad = timeline.view.loss is not None and bool(
+        timeline.view.loss.x.size and not np.isfinite(timeline.view.loss.x[-1])
+    )
+    if (
+        timeline.diverged is not None
+        or (lasting and main is not None and main.end is None)
+        or ended_bad
+    ):
+        return "diverged"
+    if cause == "inconclusive" and not any(f.severity >= Severity.WARNING for f in findings):
+        return "inconclusive"
+    return "unstable"
+
+
+def _onset(
+    timeline: Timeline, cause: str, attribution: Attribution, signs: tuple[Sign, ...]
+) -> int | None:
+    if cause == "none":
+        return None
+    first = _first_step(timeline)
+    main = timeline.main
+    leading = attribution.best.cause if cause == "inconclusive" else cause
+    if leading in WHOLE_RUN and not (
+        main is not None and leading == "architecture" and _timed(signs)
+    ):
+        return first
+    whole = [
+        s.steps[0]
+        for s in signs
+        if s.name in ("schedule_reset", "rise_at_restart", "drop_at_restart") and s.steps
+    ]
+    if whole and leading in ("state_corruption", "data"):
+        return whole[0]
+    if main is not None:
+        return main.onset
+    if timeline.diverged_step is not None:
+        return timeline.diverged_step
+    return first
+
+
+def _timed(signs: tuple[Sign, ...]) -> bool:
+    return not any(s.name in ("dominant_layer", "layer_parts") and s.strength > 0.5 for s in signs)
+
+
+def _first_step(timeline: Timeline) -> int | None:
+    view = timeline.view
+    track = view.loss.track if view.loss is not None else (view.grad_track or view.param)
+    return int(track.step[0]) if track is not None and track.step.size else None
+
+
+def _root(timeline: Timeline, cause: str) -> Root | None:
+    """A schedule that was lost at a restart is the root of what the learning rate does later."""
+    if not timeline.resets or cause in ("none", "inconclusive"):
+        return None
+    reset = timeline.resets[0]
+    main = timeline.main
+    if main is None or main.onset <= reset.step:
+        return None
+    return Root(
+        "state_corruption",
+        reset.step,
+        f"the schedule was lost at the restart at step {reset.step}: the learning rate went from "
+        f"{reset.before:.3g} to {reset.after:.3g}; the loss followed at step {main.onset}",
+    )
+
+
+def _handbook(timeline: Timeline, cause: str) -> str:
+    """One line on the handbook's rule where the verdict reads otherwise."""
+    main = timeline.main
+    if main is None or cause in ("none", "inconclusive"):
+        return ""
+    agrees = (main.rule == "optimizer" and cause == "optimizer") or (
+        main.rule == "data_or_overflow" and cause in ("data", "overflow")
+    )
+    if agrees:
+        return ""
+    reads = {
+        "optimizer": "an optimizer issue",
+        "data_or_overflow": "data or overflow",
+        "undecidable": "nothing",
+    }[main.rule]
+    return (
+        f"The handbook's rule reads {reads} here ({main.rule_reason}); the verdict follows the "
+        "whole ledger, in which the order of the two is one piece."
+    )
+
+
+def _summary(
+    timeline: Timeline,
+    health: Health,
+    cause: str,
+    attribution: Attribution,
+    onset: int | None,
+    layers: tuple[str, ...],
+) -> str:
+    view = timeline.view
+    points = view.loss.x.size if view.loss is not None else 0
+    if cause == "none":
+        return f"No instability found in {points} points of the loss; {_seen(timeline)}."
+    what = _what(timeline, cause if cause != "inconclusive" else attribution.best.cause)
+    where = f", in {layers[0]}" if layers else ""
+    when = f" at step {onset}" if onset is not None else ""
+    if cause == "inconclusive":
+        if health == "inconclusive":
+            return f"The log holds too little to judge: {points} points of the loss."
+        first, second = attribution.ranks[0], attribution.ranks[1]
+        return (
+            f"{what}{when}{where}; the log can't tell the cause: "
+            f"{first.cause} {first.probability:.0%}, {second.cause} {second.probability:.0%}."
+        )
+    return f"{what}{when}{where}; most likely {WORDS[cause]} ({attribution.best.probability:.0%})."
+
+
+def _what(timeline: Timeline, cause: str) -> str:
+    main = timeline.main
+    if main is not None and cause not in WHOLE_RUN:
+        kinds = {
+            "non_finite": "Values became non-finite",
+            "loss_scale_collapse": "The loss scale collapsed",
+            "loss_spike": "The loss spiked",
+            "level_shift": "The loss rose to a new level",
+            "lone_nan": "A lone non-finite loss appeared",
+            "zero_loss": "The loss was exactly 0",
+            "param_jump": "The parameter norm jumped",
+        }
+        text = kinds.get(main.kind, "The run became unstable")
+        return text + (" and came back," if main.recovered and main.kind == "loss_spike" else "")
+    return {
+        "initialization": "The run started from a poor initialization",
+        "architecture": "One part of the model is out of proportion",
+        "weight_decay": "The parameters grow without bound",
+        "vanishing": "The loss hardly moves",
+    }.get(cause, "The run diverged" if timeline.diverged is not None else "The run is unstable")
+
+
+def _seen(timeline: Timeline) -> str:
+    view = timeline.view
+    blips = sum(1 for e in timeline.episodes if e.kind == "grad_spike")
+    if blips:
+        return f"{blips} lone grad-norm spike{'s' if blips > 1 else ''} left the loss untouched"
+    return (
+        "the grad norm is steady" if view.grad is not None else "the grad norm could not be judged"
+    )
+
+
+__all__ = ["CAUSES", "conclude"]

@@ -42,7 +42,7 @@ samples: $(READY_SAMPLES) ## record the sample logs again (trains small models; 
 	$(PY) sample_logs/record/make_samples.py $(ARGS)
 
 golden: $(READY_DEV) ## write the expected reports again; review the diff like code
-	$(PY) -m pytest --golden $(ARGS)
+	$(PY) -m pytest tests/golden --golden $(ARGS)
 
 $(READY_RUN): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) run
 $(READY_DEV): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) dev

@@ -1,0 +1,6 @@
+"""Which column is which series: aliases, layers, the step column; each choice says why."""
+
+from stabdiag.columns.records import ColumnPlan, ColumnRole
+from stabdiag.columns.understand import understand
+
+__all__ = ["ColumnPlan", "ColumnRole", "understand"]

@@ -1,0 +1,134 @@
+"""Per-layer columns: which metric of which layer a name speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from stabdiag.columns.names import words
+
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+# Written before the layer: "gradients/transformer.h.0.attn.c_attn.weight".
+PREFIXES = {
+    "grad_norm": "grad_norm grad_norms gradient_norm gradient_norms gradients gradient grads grad "
+    "gradnorm gnorm grad_l2 grad_l2_norm gradients_graph_0 layer_grad_norm grad_norm_layers "
+    "per_layer_grad_norm grad_norm_per_layer grad_norm_layer layer_grad_norms model_grad_norm",
+    "param_norm": "param_norm param_norms params_norm parameter_norm parameters params param "
+    "parameter weights weight_norm weight_norms weight_l2 layer_param_norm per_layer_param_norm "
+    "param_norm_per_layer parameters_graph_0 l2_norm",
+    "grad_param_ratio": "grad_param_ratio gp_ratio grad_to_param_ratio grad_weight_ratio "
+    "grad_param_ratios",
+    "activation_max": "activation_max activations_max act_max max_activation max_activations "
+    "activations activation act_absmax activation_absmax activation_mean act_abs_mean "
+    "activation_abs_mean acts",
+    "update_norm": "update_norm update_norms updates update param_update_norm layer_update_norm",
+}
+METRIC_OF_PREFIX = {name: metric for metric, names in PREFIXES.items() for name in names.split()}
+
+# Written after the layer: "model.layers.0.mlp.grad_norm", "attn_act_abs_mean".
+SUFFIXES = {
+    "grad_norm": "grad_norm gradient_norm grad_l2_norm gnorm",
+    "param_norm": "param_norm params_norm weight_norm parameter_norm",
+    "grad_param_ratio": "grad_param_ratio",
+    "activation_max": "activation_max act_max act_absmax act_abs_max activation_absmax "
+    "act_abs_mean activation_mean activation_abs_mean act_mean_abs max_activation",
+    "update_norm": "update_norm",
+}
+METRIC_OF_SUFFIX = {name: metric for metric, names in SUFFIXES.items() for name in names.split()}
+
+# What follows a prefix but is a statistic of the whole, no layer.
+NOT_A_LAYER = _set(
+    "max min mean std var median count scale clip clipped clip_frac clip_fraction clip_coef zeros "
+    "num_zeros overflow skipped nan inf ratio noise noise_scale norm all total global overall "
+    "cosine variance kurtosis snr pre_clip post_clip decay accumulation_steps step"
+)
+# A statistic written after the layer: "gradients/fc.weight/std" is no norm.
+_OTHER_STATISTIC = _set(
+    "std var min median rms_std hist histogram kurtosis nan_count inf_count zeros sparsity "
+    "fraction_zero"
+)
+_GROUPS = _set("train training optim optimizer metrics stats debug monitor norms log")
+_SUFFIX = re.compile(
+    r"^(?P<layer>.+?)[./_ ](?P<metric>" + "|".join(sorted(METRIC_OF_SUFFIX, key=len)[::-1]) + r")$",
+    re.IGNORECASE,
+)
+
+
+def layer_of(column: str) -> tuple[str, str] | None:
+    """The metric and the layer of a per-layer column, the layer as the log names it; else None.
+
+    Total columns such as "grad_norm/all" are no layer; nor are statistics of a layer that are no
+    norm, such as "gradients/fc.weight/std".
+    """
+    return _prefixed(column) or _suffixed(column)
+
+
+def _prefixed(column: str) -> tuple[str, str] | None:
+    for separator in ("/", ".", ":"):
+        head, found, rest = column.partition(separator)
+        prefix = words(head)
+        if found and separator != ":" and prefix in _GROUPS:
+            inner = _prefixed(rest)
+            if inner:
+                return inner
+        # "grad_2.0_norm/fc" breaks at its first dot: only a slash can end such a prefix.
+        if found and rest and prefix in METRIC_OF_PREFIX:
+            return _checked(METRIC_OF_PREFIX[prefix], prefix, rest)
+    return None
+
+
+def _checked(metric: str, prefix: str, rest: str) -> tuple[str, str] | None:
+    only = words(rest)
+    # "grads/norm" is the whole; under "grad_norm/" a layer may well be called norm.
+    if only in NOT_A_LAYER and not (only == "norm" and "norm" in prefix):
+        return None
+    layer, slash, statistic = rest.rpartition("/")
+    if slash:
+        last = words(statistic)
+        if last in _OTHER_STATISTIC:
+            return None
+        if last in {"norm", "l2", "l2_norm"} or (
+            metric == "activation_max" and last in {"max", "absmax", "abs_max", "mean", "abs_mean"}
+        ):
+            return metric, layer
+        if last in {"max", "mean"}:
+            return None
+    return metric, rest
+
+
+def without_split_metric(columns: Sequence[str], layers: Sequence[str]) -> list[str]:
+    """Layers without the "_norm" of "grad/<layer>_norm", where the metric is split around them.
+
+    So it is when the prefix has no "norm" of its own and every layer under it ends so; a single
+    "gradients/attention_norm" among others is a layer called attention_norm.
+    """
+    ends: dict[str, bool] = {}
+    prefixes = [
+        column[: len(column) - len(layer)] for column, layer in zip(columns, layers, strict=True)
+    ]
+    for prefix, layer in zip(prefixes, layers, strict=True):
+        ends[prefix] = ends.get(prefix, True) and layer.endswith("_norm") and layer != "_norm"
+    return [
+        layer[: -len("_norm")] if ends[prefix] and prefix and "norm" not in words(prefix) else layer
+        for prefix, layer in zip(prefixes, layers, strict=True)
+    ]
+
+
+def _suffixed(column: str) -> tuple[str, str] | None:
+    # A dot or slash before the metric is a layer's path; "_" only joins "attn_act_abs_mean".
+    match = _SUFFIX.match(column)
+    if match is None:
+        return None
+    metric = METRIC_OF_SUFFIX[match["metric"].lower()]
+    layer = match["layer"]
+    joined = column[len(layer)] == "_"
+    if joined and not (metric == "activation_max" or "." in layer or "/" in layer):
+        return None
+    group, slash, rest = layer.partition("/")
+    if slash and words(group) in _GROUPS:
+        layer = rest
+    return (metric, layer) if words(layer) not in _GROUPS | NOT_A_LAYER else None

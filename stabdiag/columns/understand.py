@@ -1,0 +1,167 @@
+"""Which column is which series, and what numbers the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stabdiag.columns.choose import Chosen, choose, rivals
+from stabdiag.columns.overrides import given_role, given_roles
+from stabdiag.columns.recognise import Candidate, recognise
+from stabdiag.columns.records import ColumnPlan, ColumnRole
+from stabdiag.columns.run_column import run_column_of
+from stabdiag.columns.step_column import check_step, choose_step
+from stabdiag.model import Column, LogTable, Mask
+
+RUN_SEPARATOR = " - "
+_COUNTERS = ("step", "epoch", "tokens")
+# Share of its steps that a clock must not run backwards in; a restart sets it back.
+_RISING = 0.9
+
+
+def understand(
+    table: LogTable,
+    column_map: Mapping[str, str] | None = None,
+    step_column: str | None = None,
+) -> ColumnPlan:
+    """Find the role of every column of a table.
+
+    Args:
+        table: what a reader returned.
+        column_map: canonical name (or "<layer metric>/<layer>") to the column that has it.
+        step_column: the column that numbers the rows.
+
+    Returns:
+        The roles in the table's order, each with its reason; the step and run columns.
+
+    Raises:
+        UsageError: an override names a column or a series that doesn't exist, or steps that are
+            no whole numbers.
+    """
+    given = given_roles(table, column_map or {}, step_column)
+    step_column = step_column or next((c for c, name in given.items() if name == "step"), None)
+    wide = _wide_runs(table.names)
+    candidates = [_candidate(table, column, given, bool(wide)) for column in table.names]
+    loaded = _load(table, candidates)
+    candidates = [_checked_by_cells(candidate, loaded) for candidate in candidates]
+    chosen = [
+        choose([c for c in candidates if c.role.run == run], frozenset(given.values()), loaded)
+        for run in (*wide, None)
+    ]
+    roles = {role.column: role for part in chosen for role in part.roles}
+    step, axis = _step(table, candidates, roles, loaded, step_column)
+    run_column = run_column_of(table, list(roles.values()), step) if not wide else None
+    return ColumnPlan(
+        roles=tuple(_final(roles[column], step, axis, run_column) for column in table.names),
+        step=step,
+        axis=axis,
+        run_column=run_column,
+        kind_column=_kind_column(table, roles),
+        wide_runs=wide,
+        sums=_joined(chosen),
+        notes=tuple(note for part in chosen for note in part.notes),
+    )
+
+
+def _wide_runs(names: Sequence[str]) -> tuple[str, ...]:
+    """Runs of a chart export: every column but the first is "<run> - <metric>"."""
+    inner = [name for name in names if RUN_SEPARATOR in name]
+    if not inner or len(names) - len(inner) > 2:
+        return ()
+    return tuple(dict.fromkeys(name.rpartition(RUN_SEPARATOR)[0] for name in inner))
+
+
+def _candidate(table: LogTable, column: str, given: Mapping[str, str], wide: bool) -> Candidate:
+    run, separator, metric = column.rpartition(RUN_SEPARATOR)
+    own_run = run if wide and separator else None
+    if column in given:
+        return Candidate(given_role(column, given[column], own_run), (-1,))
+    return recognise(column, metric if own_run else column, table.kinds[column], own_run)
+
+
+def _load(table: LogTable, candidates: Sequence[Candidate]) -> dict[str, Column]:
+    """Cells of the columns whose name alone doesn't settle what they are."""
+    wanted = {c.role.column for c in candidates if c.role.kind in _COUNTERS}
+    wanted |= {c.role.column for c in candidates if c.role.kind == "time"}
+    by_run: dict[str | None, list[Candidate]] = {}
+    for candidate in candidates:
+        by_run.setdefault(candidate.role.run, []).append(candidate)
+    for own in by_run.values():
+        for group in rivals(own).values():
+            if len(group) > 1:
+                wanted |= {c.role.column for c in group}
+    names = [name for name in table.names if name in wanted]
+    return table.load(names) if names else {}
+
+
+def _checked_by_cells(candidate: Candidate, loaded: Mapping[str, Column]) -> Candidate:
+    role = candidate.role
+    column = loaded.get(role.column)
+    if column is None or candidate.fit == (-1,):
+        return candidate
+    value = column.value[column.logged & np.isfinite(column.value)]
+    if role.kind == "tokens" and value.size and not value.any():
+        why = "constantly 0: no count of tokens"
+        return replace(candidate, role=replace(role, kind="ignored", name="", why=why))
+    if role.kind == "time" and value.size > 2 and np.mean(np.diff(value) >= 0) < _RISING:
+        why = "a duration that doesn't rise: no clock"
+        return replace(candidate, role=replace(role, kind="ignored", name="", why=why))
+    return candidate
+
+
+def _step(
+    table: LogTable,
+    candidates: Sequence[Candidate],
+    roles: Mapping[str, ColumnRole],
+    loaded: Mapping[str, Column],
+    step_column: str | None,
+) -> tuple[str | None, str]:
+    if step_column is not None:
+        check_step(table, step_column, loaded[step_column])
+        return step_column, "step"
+    counters = [c for c in candidates if c.role.kind in _COUNTERS and c.role.run is None]
+    if not counters:
+        return None, "row"
+    return choose_step(counters, loaded, _measured(table, roles, loaded))
+
+
+def _measured(
+    table: LogTable, roles: Mapping[str, ColumnRole], loaded: Mapping[str, Column]
+) -> Mask:
+    """Rows that carry the loss, else the gradient norm, else any row."""
+    for name in ("loss", "grad_norm", "val_loss"):
+        columns = [role.column for role in roles.values() if role.name == name and role.run is None]
+        if columns:
+            cells = loaded[columns[0]] if columns[0] in loaded else table.load(columns)[columns[0]]
+            if cells.logged.any():
+                return cells.logged
+    return np.ones(table.rows, dtype=np.bool_)
+
+
+def _kind_column(table: LogTable, roles: Mapping[str, ColumnRole]) -> str | None:
+    """The text column that says "train" or "val" for each row, where there is one."""
+    return next((r.column for r in roles.values() if r.name == "row_kind"), None)
+
+
+def _final(role: ColumnRole, step: str | None, axis: str, run_column: str | None) -> ColumnRole:
+    if role.column == step:
+        return replace(role, why=f"{role.why}; numbers the rows")
+    if role.kind == "step":
+        chosen = step or "the row"
+        why = f"a further counter: steps are read from {chosen}"
+        return replace(role, kind="ignored", name="", why=why)
+    if role.kind == "run" and role.column != run_column:
+        return replace(role, kind="ignored", name="", why="the same run throughout")
+    if role.column == run_column:
+        return replace(role, kind="run", name="run", why="tells several runs apart")
+    return role
+
+
+def _joined(chosen: Sequence[Chosen]) -> dict[str, tuple[str, ...]]:
+    sums: dict[str, tuple[str, ...]] = {}
+    for part in chosen:
+        for name, columns in part.sums.items():
+            sums[name] = (*sums.get(name, ()), *columns)
+    return sums

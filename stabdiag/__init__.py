@@ -1,3 +1,63 @@
-"""stabdiag: the post-mortem analyzer for training logs."""
+"""stabdiag: the post-mortem analyzer for training logs.
+
+`analyze` is the whole job; `read_run` and `diagnose` are its two halves.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from stabdiag.findings import Report
+    from stabdiag.model import Run
+    from stabdiag.settings import Settings
+
+    LogSource: TypeAlias = str | PathLike[str] | pd.DataFrame | pa.Table
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "analyze", "diagnose", "read_run"]
+
+
+def read_run(*logs: LogSource, settings: Settings | None = None) -> Run:
+    """Read one run from its log: one path, several shards of it, or a table in memory.
+
+    Raises:
+        InputError: a log that can't be read or isn't recognised.
+        ManyRunsError: the log holds several runs and `settings.run` names none.
+        UsageError: the settings name a column, run or threshold that does not exist.
+    """
+    from stabdiag.columns import understand
+    from stabdiag.readers import read_log, read_table
+    from stabdiag.runs import build_run
+    from stabdiag.settings import Settings
+
+    s = settings if settings is not None else Settings()
+    in_memory = len(logs) == 1 and not isinstance(logs[0], str | PathLike)
+    table = read_table(logs[0]) if in_memory else read_log([str(p) for p in logs])
+    plan = understand(table, column_map=s.column_map, step_column=s.step_column)
+    return build_run(table, plan, run=s.run, first_step=s.first_step, last_step=s.last_step)
+
+
+def diagnose(run: Run, settings: Settings | None = None) -> Report:
+    """Diagnose a run: the five steps, the ledger, the verdict."""
+    from stabdiag.diagnose import diagnose as five_steps
+    from stabdiag.settings import Settings
+
+    return five_steps(run, settings if settings is not None else Settings())
+
+
+def analyze(*logs: LogSource, settings: Settings | None = None) -> Report:
+    """Read a log and diagnose the run in it: what `stabdiag analyze LOG` does.
+
+    Args:
+        logs: a path, several paths (shards of one run), or one pandas/Arrow table.
+        settings: thresholds, columns, run and step range; None for the defaults.
+
+    Raises:
+        StabdiagError: as `read_run`.
+    """
+    return diagnose(read_run(*logs, settings=settings), settings)

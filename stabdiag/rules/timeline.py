@@ -212,6 +212,20 @@ SILENT = Rule(
     thresholds=(),
     sources=("Megatron-LM console format", "AlgoPerf measurements format"),
 )
+GRAD_GROWTH = Rule(
+    id="SD111",
+    name="grad-norm-growth",
+    workflow_step=1,
+    severity=Severity.WARNING,
+    needs=("grad_norm",),
+    what="The gradient norm rose many times above its lowest level and stayed there to the end.",
+    why_bad="Unlike a lone spike this does not pass: the loss may follow, or the loss scale.",
+    advice="Find the layer that grows (`stabdiag layers`); lower the rate or restart before it.",
+    thresholds=(
+        Threshold("min_ratio", 30.0, "times", "healthy runs end within 10 times of their lowest"),
+    ),
+    sources=("AlgoPerf deepspeech logs: 1.5 to 1e17", "labelled fault-injection runs"),
+)
 
 RULES = (
     LOSS_SPIKE,
@@ -224,4 +238,5 @@ RULES = (
     PLATEAU,
     RECURRENT,
     SILENT,
+    GRAD_GROWTH,
 )

@@ -8,6 +8,7 @@ from stabdiag.causes.signs import Sign
 from stabdiag.findings import Finding, Severity
 from stabdiag.rules.timeline import (
     DIVERGENCE,
+    GRAD_GROWTH,
     GRAD_SPIKE,
     LEVEL_SHIFT,
     LOSS_SPIKE,
@@ -26,6 +27,7 @@ from stabdiag.steps.view import View
 TITLE = "Isolate the timeline"
 BLIP_FACTOR = 3.0  # times the level: SIGNALS, lone steps ahead of a natural spike
 BLIP_BACK = 25
+HOLD_POINTS = 5  # SIGNALS: a half-life above 5 is a lasting change, most often of the data
 
 
 def report(timeline: Timeline) -> Outcome:
@@ -74,6 +76,17 @@ def _episode(
         )
         _loss_signs(timeline, number, draft, signs)
     for e in draft.events:
+        if e.kind == "grad_growth":
+            text = f"the grad norm grew {e.ratio:.3g} times from step {e.onset} on and stayed there"
+            findings.append(finding(GRAD_GROWTH, text, step=e.onset, data={"ratio": e.ratio}))
+            signs.append(
+                Sign(
+                    "grad_growth", ramp(e.size, 3.0, 6.0), text, (e.onset,), ("grad_norm",), number
+                )
+            )
+        if e.kind == "odd_batch":
+            text = f"the grad norm rose {e.ratio:.3g} times on an unusual batch at step {e.onset}"
+            signs.append(Sign("odd_batch", 1.0, text, (e.onset,), ("grad_norm",), number))
         if e.kind == "grad_spike":
             text = f"the grad norm rose to {e.ratio:.3g} times its level at step {e.peak} (score {e.score:.1f})"
             findings.append(
@@ -122,15 +135,15 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
         f"the loss rose far above its first value at step {event.peak}",
     )
     half = event.spike.half
-    cadence = view.loss.track.cadence
-    if half is not None and half <= 1 and cadence == 1:
-        add("one_step", 1.0, f"half of the spike at step {event.peak} was gone after one step")
-    elif half is None or half * cadence > 5:
-        add(
-            "lasting",
-            1.0,
-            f"half of the rise at step {event.onset} was still there after more than 5 steps",
-        )
+    if half is not None and half <= 1:
+        if view.loss.track.cadence == 1:
+            text = f"half of the spike at step {event.peak} was gone after one step"
+            add("one_step", 1.0, text)
+    elif half is not None and half <= HOLD_POINTS:
+        add("slow_decay", 1.0, f"the spike at step {event.peak} decayed over {half} logged points")
+    else:
+        text = f"half of the rise at step {event.onset} was still there {HOLD_POINTS} points later"
+        add("new_level", 1.0, text)
     if draft.recovery in ("none", "partial"):
         add("no_return", 1.0, f"the loss did not come back after step {draft.onset}")
     steps = draft.lead.steps
@@ -204,7 +217,7 @@ def _learning_rate(timeline: Timeline, findings: list[Finding], signs: list[Sign
             signs.append(
                 Sign("lr_jump", ramp(jump.ratio, 1.3, 2.0), text, (jump.step,), ("lr",), i)
             )
-    if view.lr is not None and view.lr.cadence <= view.cadence:
+    if view.lr is not None and view.lr.cadence == 1:
         for i, d in enumerate(timeline.episodes):
             if d.kind in ("loss_spike", "level_shift") and not any(
                 -view.cadence <= d.onset - j.step <= points * view.cadence for j in timeline.jumps

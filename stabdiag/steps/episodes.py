@@ -62,6 +62,8 @@ KIND_ORDER = (
     "lone_nan",
     "zero_loss",
     "param_jump",
+    "odd_batch",
+    "grad_growth",
     "grad_spike",
 )
 
@@ -76,6 +78,8 @@ def event_severity(event: Event) -> float:
         return 6.0
     if event.kind == "param_jump":
         return min(event.score / 4.0, 5.0) * min(event.size / 0.1, 3.0)
+    if event.kind in ("odd_batch", "grad_growth"):
+        return 1.0
     height = np.sqrt(min(max(event.size, 1e-6) / 0.05, 400.0))
     return float(min(event.score / 6.0, 5.0) * height)
 

@@ -20,7 +20,8 @@ class LayerScore:
 
     `peer_ratio`: gradient over the same role's in other blocks (over the median layer where there
     is no peer), the median over time; `consistent`: share of the time it passes the limit.
-    `growth`: norm at the end over the start; `growth_ratio` the same over its peers'.
+    `growth`: norm at the end over the start; `growth_ratio` the same over the median of the
+    other weight matrices (not over its peers: a fault may sit in every block alike).
     `onset_jump`: change of the log norm at the onset, `jump_usual` times the usual one.
     `start_ratio`: first norm over the largest other one.
     """
@@ -116,15 +117,11 @@ def _norms(
         usual = stats.jump / stats.jump_usual
         times = stats.onset_jump / np.maximum(usual, 1e-4)
     matrix = np.array([roles[n].matrix for n in stats.layers], dtype=np.bool_)
-    middle = float(_nanmedian(growth[matrix])) if matrix.any() else float("nan")
-    peers: dict[str, list[int]] = {}
-    for j, name in enumerate(stats.layers):
-        peers.setdefault(roles[name].peers, []).append(j)
     out = {}
     for j, name in enumerate(stats.layers):
-        others = [k for k in peers[roles[name].peers] if k != j]
-        mine = float(_nanmedian(growth[others])) if others else middle
-        reference = max(mine, middle, 1.0) if np.isfinite(mine) else middle
+        rest_of = np.delete(growth, j)[np.delete(matrix, j)]
+        middle = float(_nanmedian(rest_of)) if rest_of.size else float("nan")
+        reference = max(middle, 1.0) if np.isfinite(middle) else np.nan
         rest = np.delete(stats.first, j)[np.delete(matrix, j)]
         rest = rest[np.isfinite(rest)]
         start = float(stats.first[j] / rest.max()) if rest.size and rest.max() > 0 else np.nan

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from stabdiag.rules.timeline import DIVERGENCE
 from stabdiag.signals.trend import Ending, ending
 from stabdiag.steps import events as ev
-from stabdiag.steps.episodes import Draft, event_severity, group
+from stabdiag.steps.episodes import Draft, group
+from stabdiag.steps.quiet_events import grad_growth, odd_batches
 from stabdiag.steps.restarts import Restart, restarts
 from stabdiag.steps.schedule import LrChange, lr_jumps, lr_resets
 from stabdiag.steps.view import View
@@ -56,6 +57,8 @@ def isolate(view: View) -> Timeline:
         *ev.scale_collapse(view),
         *ev.param_jumps(view),
         *ev.zero_losses(view),
+        *odd_batches(view),
+        *grad_growth(view),
     ]
     found = [e for e in found if not _returns_to_course(view, e, back)]
     episodes = group(view, found)
@@ -124,11 +127,3 @@ def _divergence(view: View) -> tuple[Ending | None, int | None]:
     first = int(under[-1]) + 1 if under.size else 0
     first = min(first, loss.x.size - 1)
     return end, int(loss.track.step[first])
-
-
-def with_onset(draft: Draft, onset: int) -> Draft:
-    """The same episode with an earlier onset (a sign that came before its events)."""
-    return replace(draft, onset=min(draft.onset, onset))
-
-
-__all__ = ["Timeline", "event_severity", "isolate", "with_onset"]

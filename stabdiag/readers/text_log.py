@@ -9,11 +9,13 @@ import numpy as np
 
 from stabdiag.errors import InputError
 from stabdiag.model import Column, LogTable
-from stabdiag.readers.text_patterns import PATTERNS
+from stabdiag.readers.text_patterns import GENERIC, PATTERNS
 from stabdiag.readers.text_patterns.collect import Collected, Found, collect
 from stabdiag.readers.text_patterns.ending import endings
 from stabdiag.readers.text_patterns.record import NO_STEP
-from stabdiag.readers.text_patterns.settle import Settled, settle
+from stabdiag.readers.text_patterns.settle import Settled, settle, steady_rows
+
+OUTWEIGHS = 5  # general lines for each line of a known format, before the general form is taken
 
 
 def read_text(path: Path, text: str) -> LogTable:
@@ -30,7 +32,7 @@ def read_text(path: Path, text: str) -> LogTable:
     Raises:
         InputError: no line is of a known form.
     """
-    collected = collect(text, PATTERNS)
+    collected = collect_best(text)
     main = main_format(collected)
     if main is None:
         raise nothing_recognised(path, collected)
@@ -55,15 +57,27 @@ def read_text(path: Path, text: str) -> LogTable:
 
 def looks_like_text_log(head: str) -> bool:
     """Tell whether some line of `head` (the beginning of a file) is of a known text form."""
-    return main_format(collect(head, PATTERNS)) is not None
+    return main_format(collect_best(head)) is not None
+
+
+def collect_best(text: str) -> Collected:
+    """Collect the rows of the known formats, or of the general one where most lines need it."""
+    collected = collect(text, PATTERNS)
+    main = main_format(collected)
+    rows = 0 if main is None or main.pattern.companion else len(main.rows)
+    if collected.unread >= max(GENERIC.least_alike, OUTWEIGHS * rows):
+        general = collect(text, (GENERIC, *(p for p in PATTERNS if p.companion)))
+        if steady_rows(general.found[0]) > OUTWEIGHS * rows:
+            return general
+    return collected
 
 
 def main_format(collected: Collected) -> Found | None:
     """Return the format with the most rows; one that only adds rows to others when it is alone."""
-    filled = [found for found in collected.found if len(found.rows)]
+    filled = [found for found in collected.found if steady_rows(found)]
     if not filled:
         return None
-    return max(filled, key=lambda found: (not found.pattern.companion, len(found.rows)))
+    return max(filled, key=lambda found: (not found.pattern.companion, steady_rows(found)))
 
 
 def companions_of(main: Found, collected: Collected) -> list[Found]:

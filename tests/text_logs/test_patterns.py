@@ -9,13 +9,13 @@ import pytest
 
 from stabdiag.model import LogTable
 from stabdiag.readers.text_log import looks_like_text_log, read_text
-from stabdiag.readers.text_patterns import PATTERNS
+from stabdiag.readers.text_patterns import GENERIC, PATTERNS
 from stabdiag.readers.text_patterns.collect import collect
 from stabdiag.readers.text_patterns.record import Example, Pattern
 
 CASES = [
     pytest.param(pattern, example, id=f"{pattern.name}-{number}")
-    for pattern in PATTERNS
+    for pattern in (*PATTERNS, GENERIC)
     for number, example in enumerate(pattern.examples)
 ]
 

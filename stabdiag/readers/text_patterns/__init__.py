@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from stabdiag.readers.text_patterns import hugging_face, nanogpt, scaler, speedruns
+from stabdiag.readers.text_patterns import (
+    algoperf,
+    bars,
+    blocks,
+    fairseq,
+    generic,
+    hugging_face,
+    megatron,
+    nanogpt,
+    scaler,
+    speedruns,
+    torchtitan,
+    vision,
+)
 from stabdiag.readers.text_patterns.record import Pattern
 
+GENERIC = generic.GENERIC
 PATTERNS: tuple[Pattern, ...] = (
     *scaler.PATTERNS,
     *hugging_face.PATTERNS,
+    *fairseq.PATTERNS,
     *speedruns.PATTERNS,
     *nanogpt.PATTERNS,
+    *torchtitan.PATTERNS,
+    *megatron.PATTERNS,
+    *algoperf.PATTERNS,
+    *vision.PATTERNS,
+    *blocks.PATTERNS,
+    *bars.PATTERNS,
 )

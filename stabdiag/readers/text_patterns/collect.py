@@ -15,13 +15,15 @@ SHOWN_LINES = 20
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|[@-Z\\-_])|[\x00\x08\x7f]")
 BAR = re.compile(r"\s{0,20}[0-9]{1,3}%\|[^|\n]{0,400}\|\s{0,9}([0-9]{1,12})/([0-9]{1,12}) ?\[")
 METRIC_LIKE = re.compile(
-    r"(?i)(?:loss|grad_?\s?norm|gnorm)[\w ]{0,20}[\"']?\s{0,3}[:=]\s{0,6}[\"']?"
+    r"(?i)(?:loss|grad_?\s?norm|gnorm)[\w ]{0,20}[\"']?\s{0,3}[:= ]\s{0,6}[\"']?"
     r"[-+]?(?:[0-9]|\.[0-9]|nan\b|inf\b)"
 )
-RANK = re.compile(
-    r"\s{0,20}[0-9]{1,5}(?=: )|\[(?:default|rank|Rank |RANK )[0-9]{1,6}\]"
-    r"|\(\w{1,60} pid=[0-9]{1,10}|\[[0-9]{1,4},[0-9]{1,6}\]<std"
+RANK_TAG = re.compile(
+    r"\[(?:default|rank|Rank |RANK )[0-9]{1,6}\]|\(\w{1,60} pid=[0-9]{1,10}"
+    r"|\[[0-9]{1,4},[0-9]{1,6}\]<std"
 )
+RANK_NUMBER = re.compile(r"\s{0,20}[0-9]{1,5}(?=: )")
+RANK_WORDS = ("ank", "RANK", "[default", " pid=", "]<std")
 ARGUMENT_DUMP = ("TrainingArguments(", "Namespace(", "TrainingArguments:")
 FACT = re.compile(
     r"[\"']?\b(fp16|bf16|max_grad_norm|clip_grad|clip_norm|grad_clip|gradient_clipping|dtype|"
@@ -79,11 +81,12 @@ class Rows:
 
 @dataclass
 class Found:
-    """What one format found in a file."""
+    """What one format found in a file; `rows_before` is how many rows it had a line ago."""
 
     pattern: Pattern
     memory: Memory
     rows: Rows = field(default_factory=Rows)
+    rows_before: int = 0
 
 
 @dataclass
@@ -143,6 +146,9 @@ def collect(text: str, patterns: Sequence[Pattern]) -> Collected:
         if reader is None:
             note_other_line(piece, result)
             continue
+        if reader.memory.block is None and len(reader.rows) == reader.rows_before:
+            continue  # a line of the format without metrics
+        reader.rows_before = len(reader.rows)
         result.tail, result.tail_line = end, number
         if reader is not order[0]:
             order.remove(reader)
@@ -168,10 +174,18 @@ def offer(piece: str, order: list[Found]) -> Found | None:
             continue
         for row in rows:
             if row.fields:
-                rank = RANK.match(piece) or RANK.search(piece, 0, 200)
-                found.rows.add(row, row.line or memory.log.line, rank[0].strip() if rank else "")
+                found.rows.add(row, row.line or memory.log.line, rank_of(piece))
         return found
     return None
+
+
+def rank_of(piece: str) -> str:
+    """Return the mark of the process that printed a line (`[rank0]`, `511`, a pid), else ""."""
+    head = piece[:200]
+    match = RANK_NUMBER.match(head) if head[:1].isdigit() or head[:1] == " " else None
+    if match is None and any(word in head for word in RANK_WORDS):
+        match = RANK_TAG.search(head)
+    return match[0].strip() if match else ""
 
 
 def note_bar(piece: str, log: LogSoFar) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import NO_STEP, Example, Memory, Pattern, Row
 from stabdiag.readers.text_patterns.tokens import (
     NUM,
@@ -17,13 +18,14 @@ from stabdiag.readers.text_patterns.tokens import (
 ITER = re.compile(rf"(?<![\w.])iter ([0-9]{{1,12}}): loss ({NUM})(?=,|\s|$)")
 EVAL = re.compile(rf"(?<![\w.])step ([0-9]{{1,12}}): train loss ({NUM}), val loss ({NUM})(?!\w)")
 PIPED = re.compile(
-    r"(?<![\w.:])[Ss]tep:?\s{1,12}([0-9]{1,12})(?:/[0-9]{1,12})?(?:\s\([0-9.]{1,9}%\))?\s{0,4}\|(?! loss [^|\n]{1,30}\([+-])"
+    r"(?<![\w.:])[Ss]tep:?\s{1,12}([0-9]{1,12})(?:/[0-9]{1,12})?(?:\s\([0-9.]{1,9}%\))?\s{0,4}\|"
+    r"(?! loss [^|\n]{1,30}\([+-])"
 )
-VALIDATION = re.compile(rf"(?<!\w)(validation loss|val loss(?=:)):?\s{{1,4}}({NUM})(?![\w.])")
+VALIDATION = re.compile(rf"\s{{0,9}}(validation loss|val loss(?=:)):?\s{{1,4}}({NUM})\s{{0,9}}")
 HELLASWAG = re.compile(
-    r"(?<!\w)HellaSwag(?: accuracy)?:\s{1,4}[0-9]{1,9}/[0-9]{1,9}=([0-9.]{1,12})(?![\w.])"
+    r"\s{0,9}HellaSwag(?: accuracy)?:\s{1,4}[0-9]{1,9}/[0-9]{1,9}=([0-9]\.[0-9]{1,9})\s{0,9}"
 )
-LOG_TXT = re.compile(rf"([0-9]{{1,12}}) (train|val|hella) ({NUM})\s*")
+LOG_TXT = re.compile(rf"\s{{0,9}}([0-9]{{1,12}}) (train|val|hella) ({NUM})\s{{0,9}}")
 
 
 def read_nanogpt(line: str, memory: Memory) -> list[Row] | None:
@@ -51,10 +53,13 @@ def read_piped(line: str, memory: Memory) -> list[Row] | None:
         words = losses[0].lower()
         kind = words.startswith(("val", "eval", "test"))
         return [Row("eval" if kind else "train", integer(match[1]), fields)]
-    for pattern, name in ((VALIDATION, ""), (HELLASWAG, "HellaSwag accuracy")):
-        match = pattern.search(line)
-        if match is not None and match.end() == len(line.rstrip()):
-            return [Row("eval", NO_STEP, {name or match[1]: to_float(match[match.lastindex or 1])})]
+    body = without_prefix(line)
+    match = VALIDATION.fullmatch(body)
+    if match is not None:
+        return [Row("eval", NO_STEP, {match[1]: to_float(match[2])})]
+    match = HELLASWAG.fullmatch(body)
+    if match is not None:
+        return [Row("eval", NO_STEP, {"HellaSwag accuracy": float(match[1])})]
     return None
 
 
@@ -74,7 +79,7 @@ def piped_fields(text: str) -> dict[str, float]:
 
 def read_log_txt(line: str, memory: Memory) -> list[Row] | None:
     """`<step> train <loss>`, `<step> val <loss>`, `<step> hella <accuracy>`, and nothing else."""
-    match = LOG_TXT.fullmatch(line)
+    match = LOG_TXT.fullmatch(line) or LOG_TXT.fullmatch(without_prefix(line))
     if match is None:
         return None
     step, word, value = integer(match[1]), match[2], to_float(match[3])

@@ -50,9 +50,10 @@ class Memory:
     """What one format remembers from line to line of one file.
 
     While a block of several lines is open, `block` holds its fields so far and `block_kind`,
-    `block_step`, `block_line` what its head said. `numbers` is free for the format. `repairs` and
-    `guesses` list the file lines by what was repaired or guessed. `counted` is the number of rows
-    whose step was counted, `epochs` the epochs of the counted rows of the current run.
+    `block_step`, `block_line` what its head said, `section` the part of it. `numbers` is free for
+    the format. `repairs` and `guesses` list the file lines by what was repaired or guessed.
+    `counted` is the number of rows whose step was counted, `epochs` the epochs of the counted rows
+    of the current run.
     """
 
     log: LogSoFar
@@ -60,6 +61,7 @@ class Memory:
     block_kind: RowKind = "train"
     block_step: int = NO_STEP
     block_line: int = 0
+    section: str = ""
     numbers: dict[str, float] = field(default_factory=dict)
     repairs: dict[str, list[int]] = field(default_factory=dict)
     guesses: dict[str, list[int]] = field(default_factory=dict)
@@ -102,7 +104,7 @@ class Pattern:
     takes it from: the next train row, or the one before. `scale_name` is the format's own name of
     the loss scale. A `companion` only adds rows to another format's (overflow messages); it
     stands alone where the log has nothing else. The rows of a `stepless` one are placed between
-    the rows around them.
+    the rows around them. Rows count only when `least_alike` of them have the same fields.
     """
 
     name: str
@@ -114,4 +116,5 @@ class Pattern:
     scale_name: str = "loss_scale"
     companion: bool = False
     stepless: bool = False
+    least_alike: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)

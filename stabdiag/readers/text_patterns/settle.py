@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from stabdiag.model import F64, I64, Mask, Note
 from stabdiag.readers.text_patterns.collect import SHOWN_LINES, Collected, Found
 from stabdiag.readers.text_patterns.record import NO_STEP
 
+TRAINING = ("train", "epoch")
 REPEAT_WINDOW = 64  # rows: processes print the same point this close together, restarts don't
 
 
@@ -97,7 +98,39 @@ def draft_of(found: Found, scale_name: str) -> Draft:
         aside=np.full(len(rows), aside),
         cells=cells,
     )
+    if found.pattern.least_alike > 1:
+        draft = taken(draft, alike_rows(draft, found.pattern.least_alike))
     return single_writer(draft) if aside else draft
+
+
+def steady_rows(found: Found) -> int:
+    """Count the rows of a format, without those whose form is too rare to be trusted."""
+    least = found.pattern.least_alike
+    if not len(found.rows) or (max(found.rows.step) == NO_STEP and not found.pattern.stepless):
+        return 0
+    if least <= 1:
+        return len(found.rows)
+    counts = Counter(found.rows.shape)
+    return sum(count for count in counts.values() if count >= least)
+
+
+def alike_rows(draft: Draft, least: int) -> Mask:
+    """Find the rows whose fields occur together in at least `least` rows, or nearly so.
+
+    Once a form of train rows is settled, evaluations are kept whatever their number.
+    """
+    forms = Counter(zip(draft.kind, draft.shape, strict=True))
+    settled = [set(shape) for (_, shape), count in forms.items() if count >= least]
+    good = {
+        form
+        for form in forms
+        if forms[form] >= least
+        or (settled and form[0] == "eval")
+        or any(2 * len(known & set(form[1])) >= len(known | set(form[1])) for known in settled)
+    }
+    return np.array(
+        [form in good for form in zip(draft.kind, draft.shape, strict=True)], dtype=np.bool_
+    )
 
 
 def joined(first: Draft, second: Draft) -> Draft:
@@ -164,7 +197,10 @@ def single_writer(draft: Draft) -> Draft:
     first = draft.stream[0]
     spans = spans_of(draft)
     keep = np.array(
-        [stream == first or not overlap(spans[stream], spans[first]) for stream in draft.stream]
+        [
+            stream == first or (stream[1] == first[1] and not overlap(spans[stream], spans[first]))
+            for stream in draft.stream
+        ]
     )
     for i in range(1, len(draft.kind)):
         same = draft.digest[i] == draft.digest[i - 1] and draft.stream[i] == ("", "")
@@ -197,7 +233,7 @@ def fill_steps(draft: Draft, fill: str) -> list[int]:
     upcoming = NO_STEP
     for i in range(total - 1, -1, -1):
         after[i] = upcoming
-        if not draft.aside[i] and draft.kind[i] == "train" and step[i] != NO_STEP:
+        if not draft.aside[i] and draft.kind[i] in TRAINING and step[i] != NO_STEP:
             upcoming = step[i]
     before, skipped = NO_STEP, 0
     guessed: list[int] = []
@@ -213,7 +249,7 @@ def fill_steps(draft: Draft, fill: str) -> list[int]:
         elif step[i] == NO_STEP:
             ahead = after[i] if after[i] != NO_STEP else before + 1
             step[i] = max(0, ahead if fill == "next" or before == NO_STEP else before)
-        elif draft.kind[i] == "train":
+        elif draft.kind[i] in TRAINING:
             before, skipped = step[i], 0
     return guessed
 
@@ -320,10 +356,10 @@ def other_notes(main: Found, used: Sequence[Found], collected: Collected) -> lis
     notes = []
     for found in collected.found:
         if found is not main and found not in used and len(found.rows):
-            text = f"lines have the form of a {found.pattern.name}, not of a {main.pattern.name}"
+            text = f"lines have another form ({found.pattern.name}) than most: left out"
             notes.append(note_of("dropped", text, list(found.rows.line)))
     if collected.unread:
-        text = f"lines look like metrics but are not of the form of a {main.pattern.name}"
+        text = f"lines look like metrics but are no lines of the {main.pattern.name}: left out"
         rows = tuple(collected.unread_lines)
         notes.append(Note("dropped", text, collected.unread, rows))
     if collected.too_long:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import (
     NO_STEP,
     Example,
@@ -15,15 +16,15 @@ from stabdiag.readers.text_patterns.record import (
 )
 from stabdiag.readers.text_patterns.tokens import NUM, fields, integer, segment_fields, to_float
 
-MAIN_LOG = re.compile(r"s:([0-9]{1,12}) (trl|tel|eval):")
+MAIN_LOG = re.compile(r"(?<![\w.])s:([0-9]{1,12}) (trl|tel|eval):")
 CONSOLE = re.compile(r"(?<![\w.])step\s{1,8}([0-9]{1,12})/[0-9]{1,12} \| loss ")
-VAL_LOSS = re.compile(rf"\s*val loss ({NUM})\s*")
+VAL_LOSS = re.compile(rf"\s{{0,9}}val loss ({NUM})\s{{0,9}}")
 MODDED = re.compile(r"(?<![\w.])step:\s?([0-9]{1,12})/[0-9]{1,12}(?=[ ,])")
 
 
 def read_main_log(line: str, memory: Memory) -> list[Row] | None:
     """`s:<step> trl:<loss> lr:<lr> norm:<gradient norm>`, `s:<step> tel:<validation loss>`."""
-    match = MAIN_LOG.match(line)
+    match = MAIN_LOG.search(line)
     if match is None:
         return None
     found = fields(line[match.start(2) :])
@@ -38,7 +39,7 @@ def read_console(line: str, memory: Memory) -> list[Row] | None:
         return [
             Row("train", integer(match[1]), segment_fields(line[match.start() :].split("|")[1:]))
         ]
-    match = VAL_LOSS.fullmatch(line)
+    match = VAL_LOSS.fullmatch(without_prefix(line))
     if match is not None:
         return [Row("eval", NO_STEP, {"val loss": to_float(match[1])})]
     return None

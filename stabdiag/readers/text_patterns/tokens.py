@@ -26,8 +26,10 @@ FIELD = re.compile(
     rf"[\"']?{WRAP}({NUM})({UNIT}){END}"
 )
 SEGMENT = re.compile(
-    rf"\s{{0,40}}([A-Za-z_#][^:=|\n]{{0,79}}?)(?:\s{{0,9}}[:=]\s{{0,20}}|\s{{1,20}})"
-    rf"{WRAP}({NUM})({UNIT}){END}"
+    rf"\s{{0,40}}([A-Za-z_#][^:=|\n]{{0,79}}?)\s{{0,9}}[:=]\s{{0,20}}{WRAP}({NUM})({UNIT}){END}"
+)
+BLANK_SEGMENT = re.compile(
+    rf"\s{{0,40}}([A-Za-z_#][^:=|\n]{{0,79}}?)\s{{1,20}}{WRAP}({NUM})({UNIT})\s{{0,40}}(?:\(|$)"
 )
 
 TIMING = re.compile(
@@ -84,7 +86,8 @@ def fields(text: str) -> dict[str, float]:
 
 def segment_field(segment: str) -> tuple[str, float | None] | None:
     """Read one `key: value` or `key value` segment whose key may hold blanks, else None."""
-    match = SEGMENT.match(segment)
+    colon = ":" in segment or "=" in segment
+    match = SEGMENT.match(segment) if colon else BLANK_SEGMENT.match(segment)
     if match is None:
         return None
     key = match[1].strip()

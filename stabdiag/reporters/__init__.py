@@ -13,6 +13,9 @@ from stabdiag.reporters.view import PARTS, View
 FORMATS: Mapping[str, str] = {
     "text": "stabdiag.reporters.text_report",
     "json": "stabdiag.reporters.json_report",
+    "markdown": "stabdiag.reporters.markdown_report",
+    "junit": "stabdiag.reporters.junit_report",
+    "github": "stabdiag.reporters.github_report",
 }
 PART_FORMATS = ("text", "json")
 

@@ -27,7 +27,7 @@ from stabdiag.steps.view import View
 TITLE = "Isolate the timeline"
 BLIP_FACTOR = 3.0  # times the level: SIGNALS, lone steps ahead of a natural spike
 BLIP_BACK = 25
-HOLD_POINTS = 5  # SIGNALS: a half-life above 5 is a lasting change, most often of the data
+HOLD_POINTS = 4  # SIGNALS: a half-life of 5 points or more is most often the data's
 
 
 def report(timeline: Timeline) -> Outcome:
@@ -144,6 +144,8 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
     else:
         text = f"half of the rise at step {event.onset} was still there {HOLD_POINTS} points later"
         add("new_level", 1.0, text)
+    if half is not None and half <= HOLD_POINTS:
+        _aftermath(timeline, number, draft, signs)
     if draft.recovery in ("none", "partial"):
         add("no_return", 1.0, f"the loss did not come back after step {draft.onset}")
     steps = draft.lead.steps
@@ -158,6 +160,44 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
         elif steps == 0:
             add("same_step", 1.0, "grad norm and loss rose at the same step", ("grad_norm", "loss"))
     _grad_signs(timeline, number, draft, signs)
+
+
+def _aftermath(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]) -> None:
+    """Whether a passing spike left the model worse: one bad batch does not, a bad update does.
+
+    The points 2 to 8 after the peak against the baseline before the onset.
+    """
+    view, event = timeline.view, draft.loss_event
+    assert event is not None and event.spike is not None and view.loss is not None
+    loss, spike, at = view.loss, event.spike, (draft.onset,)
+    after = loss.x[spike.peak + 2 : spike.peak + 9] - spike.center
+    after = after[np.isfinite(after)]
+    if after.size >= 4:
+        rest = float(np.median(after)) / loss.unit
+        noise = 1.25 * spike.scale / loss.unit / np.sqrt(after.size)
+        text = f"{rest:.1%} of the loss range was left of the spike 2 to 8 points after step {event.peak}"
+        lingers = ramp(rest, max(0.025, 1.5 * noise), max(0.08, 4.0 * noise))
+        if lingers > 0:
+            signs.append(Sign("loss_lingers", lingers, text, at, ("loss",), number))
+        elif rest < 0.03:
+            text = (
+                f"the loss was back on its course 2 points after step {event.peak}: no lasting harm"
+            )
+            signs.append(Sign("clean_return", 1.0, text, at, ("loss",), number))
+    g = view.grad
+    if g is None or g.track.cadence > 2:
+        return
+    j = g.track.at(draft.segment, draft.onset)
+    if not 0 < j < g.x.size:
+        return
+    high = g.x[j + 3 : j + 12] - g.base.center[j]
+    high = high[np.isfinite(high)]
+    if high.size >= 4:
+        factor = float(np.exp(np.median(high)))
+        text = f"the grad norm stayed {factor:.2g} times its level after step {draft.onset}"
+        lingers = ramp(factor, 1.2, 1.8)
+        if lingers > 0:
+            signs.append(Sign("grad_lingers", lingers, text, at, ("grad_norm",), number))
 
 
 def _grad_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]) -> None:

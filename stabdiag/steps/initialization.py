@@ -164,7 +164,7 @@ def _imbalance(
     text = (
         f"{top.layer} starts {top.start_ratio:.3g} times above every other weight norm and shrinks"
     )
-    strength = ramp(np.log(top.start_ratio), np.log(3.0), np.log(10.0))
+    strength = ramp(np.log(top.start_ratio), np.log(6.0), np.log(25.0))
     if strength > 0:
         signs.append(Sign("initial_imbalance", strength, text, (), (f"param_norm/{top.layer}",)))
     if top.start_ratio >= 8.0:

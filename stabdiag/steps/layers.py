@@ -223,7 +223,10 @@ def _jumps(
     signs.append(
         Sign(
             "tensor_jump_few" if few else "tensor_jump_many",
-            ramp(top.onset_jump, 0.5 * least, 2 * least),
+            # one tensor alone by a factor of 4: overwritten; less is also a bad update's work
+            ramp(top.onset_jump, 2 * least, 6 * least)
+            if few
+            else ramp(top.onset_jump, 0.5 * least, 2 * least),
             text,
             (main.onset,),
             (f"param_norm/{top.layer}",),

@@ -64,6 +64,7 @@ def _growth(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
                     ("param_norm",),
                 )
             )
+    _shrinking(t, signs)
     if g.ratio >= limits(PARAM_GROWTH, "min_ratio") and sustained or _rapid(timeline, g):
         findings.append(
             finding(
@@ -79,6 +80,20 @@ def _growth(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
                 },
             )
         )
+
+
+def _shrinking(t: Track, signs: list[Sign]) -> None:
+    """A parameter norm that falls far below its highest level: a decay that is far too strong."""
+    ok = np.isfinite(t.value) & (t.value > 0)
+    y, s = t.value[ok], t.step[ok]
+    if y.size < 6:
+        return
+    top = int(np.argmax(y))
+    left = float(y[-1] / y[top])
+    strength = ramp(1.0 - left, 0.25, 0.5)
+    if strength > 0 and top < y.size - 3:
+        text = f"the parameter norm fell to {left:.0%} of its highest level (step {s[top]})"
+        signs.append(Sign("param_falls", strength, text, (int(s[top]),), ("param_norm",)))
 
 
 def _rapid(timeline: Timeline, g: Growth) -> bool:

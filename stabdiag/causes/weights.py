@@ -27,7 +27,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "grad_lingers": {"optimizer": 1.0, "state_corruption": 0.5, "data": -0.5},
     "slow_decay": {"optimizer": 0.7, "state_corruption": 0.7},
     "new_level": {"data": 1.0},
-    "grad_growth": {"overflow": 1.5, "optimizer": 1.0, "none": -4.0},
+    "grad_growth": {"overflow": 2.0, "architecture": 1.0, "optimizer": 0.5, "none": -4.0},
     "odd_batch": {"data": 3.0, "none": -3.0},
     "grad_leads": {"optimizer": 1.0, "overflow": 0.5, "data": -2.5},
     "same_step": {"data": 0.3},

@@ -28,7 +28,7 @@ class Baseline:
     scale: F64
 
 
-def _trailing_median(y: F64, window: int, min_points: int) -> F64:
+def trailing_median(y: F64, window: int, min_points: int) -> F64:
     """Median of up to `window` points before each point, [N]; NaN for the first `min_points`."""
     n = y.size
     out = np.full(n, np.nan)
@@ -77,14 +77,14 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     if y.size <= min_points:
         return Baseline(center, scale)
     first = max(2, min_points // 2)
-    level = _trailing_median(y, level_window, first)
+    level = trailing_median(y, level_window, first)
     residual = np.abs(y - level)
     step = np.abs(np.diff(y, prepend=y[0])) / np.sqrt(2.0)
     spread = np.full(y.size, np.nan)
     rest = max(2, min_points - first)
     spread[first:] = MAD_TO_SIGMA * np.maximum(
-        _trailing_median(step[first:], window, rest),
-        CORRELATED * _trailing_median(residual[first:], window, rest),
+        trailing_median(step[first:], window, rest),
+        CORRELATED * trailing_median(residual[first:], window, rest),
     )
     center[finite] = level
     scale[finite] = spread

@@ -20,6 +20,7 @@ from stabdiag.rules.timeline import (
 )
 from stabdiag.signals.precursors import blip_rate, lone_blips, rise_before
 from stabdiag.steps.episodes import Draft
+from stabdiag.steps.events import Event
 from stabdiag.steps.outcome import Outcome, finding, ramp
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.view import View
@@ -40,21 +41,25 @@ def report(timeline: Timeline) -> Outcome:
     looked: list[str] = []
     if view.loss is not None:
         tested = int(np.count_nonzero(np.isfinite(view.loss.z)))
-        looked.append(f"loss: {tested} of {view.loss.x.size} points scored")
+        looked.append(
+            f"loss: {tested} of {view.loss.x.size} points scored against {view.loss.threshold:.3g} "
+            f"({view.limits(LOSS_SPIKE, 'false_alarms'):g} lone false alarms expected)"
+        )
     if view.grad is not None:
         looked.append(f"grad norm: {int(np.count_nonzero(np.isfinite(view.grad.z)))} points scored")
+    judged = set(timeline.judged)
     for number, draft in enumerate(timeline.episodes):
-        _episode(timeline, number, draft, findings, signs)
+        _episode(number, draft, view, findings)
+        if number in judged:
+            _signs(timeline, number, draft, signs)
     _learning_rate(timeline, findings, signs)
     _restarts(timeline, findings, signs)
     _whole_run(timeline, findings, signs)
     return Outcome(1, TITLE, tuple(looked), tuple(findings), tuple(signs))
 
 
-def _episode(
-    timeline: Timeline, number: int, draft: Draft, findings: list[Finding], signs: list[Sign]
-) -> None:
-    view = timeline.view
+def _episode(number: int, draft: Draft, view: View, findings: list[Finding]) -> None:
+    """The findings of one episode."""
     event = draft.loss_event
     if event is not None:
         rule = LOSS_SPIKE if draft.has("loss_spike") else LEVEL_SHIFT
@@ -74,37 +79,42 @@ def _episode(
                 data={"score": event.score, "size": event.size, "peak_step": event.peak},
             )
         )
+    for e in draft.events:
+        data = {"score": e.score, "ratio": e.ratio}
+        if e.kind == "grad_growth":
+            text = _growth_text(e)
+            findings.append(finding(GRAD_GROWTH, text, step=e.onset, data=data))
+        if e.kind == "grad_spike":
+            text = (
+                f"the grad norm rose to {e.ratio:.3g} times its level at step {e.peak} "
+                f"(score {e.score:.1f})"
+            )
+            findings.append(finding(GRAD_SPIKE, text, step=e.onset, last_step=e.end, data=data))
+
+
+def _growth_text(event: Event) -> str:
+    return f"the grad norm grew {event.ratio:.3g} times from step {event.onset} on and stayed there"
+
+
+def _signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]) -> None:
+    """The signs of one episode for the ledger."""
+    if draft.loss_event is not None:
         _loss_signs(timeline, number, draft, signs)
     for e in draft.events:
+        at, series = (e.onset,), ("grad_norm",)
         if e.kind == "grad_growth":
-            text = f"the grad norm grew {e.ratio:.3g} times from step {e.onset} on and stayed there"
-            findings.append(finding(GRAD_GROWTH, text, step=e.onset, data={"ratio": e.ratio}))
-            signs.append(
-                Sign(
-                    "grad_growth", ramp(e.size, 3.0, 6.0), text, (e.onset,), ("grad_norm",), number
-                )
-            )
+            strength = ramp(e.size, 3.0, 6.0)
+            signs.append(Sign("grad_growth", strength, _growth_text(e), at, series, number))
         if e.kind == "odd_batch":
             text = f"the grad norm rose {e.ratio:.3g} times on an unusual batch at step {e.onset}"
-            signs.append(Sign("odd_batch", 1.0, text, (e.onset,), ("grad_norm",), number))
-        if e.kind == "grad_spike":
-            text = f"the grad norm rose to {e.ratio:.3g} times its level at step {e.peak} (score {e.score:.1f})"
-            findings.append(
-                finding(
-                    GRAD_SPIKE,
-                    text,
-                    step=e.onset,
-                    last_step=e.end,
-                    data={"score": e.score, "ratio": e.ratio},
-                )
-            )
+            signs.append(Sign("odd_batch", 1.0, text, at, series, number))
 
 
 LEAST_ERROR = 6.0
 
 
-def _number(event: object, view: View) -> str:
-    spike = getattr(event, "spike", None)
+def _number(event: Event, view: View) -> str:
+    spike = event.spike
     if spike is None or view.loss is None:
         return "a higher level"
     return f"{view.loss.x[spike.peak]:.4g} (from {spike.center:.4g})"
@@ -258,7 +268,8 @@ def _learning_rate(timeline: Timeline, findings: list[Finding], signs: list[Sign
                 Sign("lr_jump", ramp(jump.ratio, 1.3, 2.0), text, (jump.step,), ("lr",), i)
             )
     if view.lr is not None and view.lr.cadence == 1:
-        for i, d in enumerate(timeline.episodes):
+        for i in timeline.judged:
+            d = timeline.episodes[i]
             if d.kind in ("loss_spike", "level_shift") and not any(
                 -view.cadence <= d.onset - j.step <= points * view.cadence for j in timeline.jumps
             ):

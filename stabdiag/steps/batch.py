@@ -91,7 +91,8 @@ def examine(timeline: Timeline) -> Outcome:
     if table is not None:
         looked += [f"batch indices: {', '.join(table.ids)}"] if table.ids else []
         looked += [f"batch statistics: {', '.join(table.statistics)}"] if table.statistics else []
-    for number, draft in enumerate(timeline.episodes):
+    for number in timeline.judged:
+        draft = timeline.episodes[number]
         if draft.kind == "grad_spike":
             continue
         if table is not None and table.statistics:

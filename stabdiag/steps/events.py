@@ -10,7 +10,7 @@ from stabdiag.model import F64, Mask
 from stabdiag.rules.layers import PARAM_JUMP
 from stabdiag.rules.numerics import NON_FINITE_GRAD, SCALE_COLLAPSE, SKIPPED_STEP
 from stabdiag.rules.timeline import GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
-from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.baseline import MAD_TO_SIGMA, trailing_median
 from stabdiag.signals.nonfinite import Stretch, densest, stretches
 from stabdiag.signals.shifts import shift_scores
 from stabdiag.signals.spikes import Spike, find_spikes
@@ -18,6 +18,7 @@ from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
 SHIFT_POINTS = 5  # a level shift is the median of so many points
+USUAL_POINTS = 50  # changes of the parameter norm that make its usual one
 MANY = 200  # spikes kept of one series: beyond, the largest
 
 
@@ -83,20 +84,22 @@ def loss_spikes(view: View) -> list[Event]:
         return []
     limits = view.limits
     height = limits(LOSS_SPIKE, "min_excess")
+    # a threshold that the user sets moves the others with it
+    asked = view.settings.spike_threshold
+    least = limits(LOSS_SPIKE, "min_score")
+    strict = 1.0 if asked is None else max(1.0, asked / least)
     own = np.full(loss.x.size, loss.threshold)
     with np.errstate(invalid="ignore"):
         high = loss.excess >= height
         lone = (loss.z >= own) & high
         # two neighbours above the plain threshold are no single outlier of a heavy tail
-        plain = (loss.z >= limits(LOSS_SPIKE, "min_score")) & high
+        plain = (loss.z >= strict * least) & high
         pair = plain & (np.roll(plain, 1) | np.roll(plain, -1))
-        joint = (loss.z >= limits(LOSS_SPIKE, "joint_score")) & high
+        joint = (loss.z >= strict * limits(LOSS_SPIKE, "joint_score")) & high
         joint &= _near(loss, view.grad, _hot_grad(view))
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
-        lasting = (shift >= limits(LEVEL_SHIFT, "min_score")) & tall
-    if view.settings.spike_threshold is not None:
-        pair &= loss.z >= view.settings.spike_threshold
+        lasting = (shift >= strict * limits(LEVEL_SHIFT, "min_score")) & tall
     hot = lone | pair | joint | (lasting & (loss.z > 2.0))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []
@@ -291,9 +294,8 @@ def param_jumps(view: View) -> list[Event]:
     change[np.diff(t.segment[ok]) != 0] = 0.0  # a restart takes the norm back: not a jump
     gap = np.maximum(np.diff(t.step[ok]), 1)
     rate = change / gap * t.cadence
-    usual = np.array(
-        [np.median(rate[max(0, i - 50) : i]) if i >= 3 else np.inf for i in range(rate.size)]
-    )
+    usual = trailing_median(rate, USUAL_POINTS, 3)
+    usual = np.where(np.isfinite(usual), usual, np.inf)
     big = (rate > view.limits(PARAM_JUMP, "min_usual") * np.maximum(usual, 1e-5 * MAD_TO_SIGMA)) & (
         change > view.limits(PARAM_JUMP, "min_log_change")
     )

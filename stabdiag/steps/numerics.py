@@ -64,7 +64,8 @@ def check(timeline: Timeline) -> Outcome:
     findings: list[Finding] = []
     signs: list[Sign] = []
     bad = first_bad(view.run, names)
-    for number, draft in enumerate(timeline.episodes):
+    for number in timeline.judged:
+        draft = timeline.episodes[number]
         if draft.kind in ("non_finite", "loss_scale_collapse"):
             _episode(timeline, number, draft, bad, findings, signs)
     _skipped_steps(timeline, findings)

@@ -107,7 +107,8 @@ def _rapid(timeline: Timeline, g: Growth) -> bool:
 def _jumps(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
     """The parameter norm at each serious onset: it jumped, or its usual step shows it did not."""
     view = timeline.view
-    for number, draft in enumerate(timeline.episodes):
+    for number in timeline.judged:
+        draft = timeline.episodes[number]
         jumps = [e for e in draft.events if e.kind == "param_jump"]
         if jumps:
             top = max(jumps, key=lambda e: e.size)

@@ -16,6 +16,7 @@ from stabdiag.steps.schedule import LrChange, lr_jumps, lr_resets
 from stabdiag.steps.view import View
 
 FIRST_OF = 0.25  # the first episode at least so severe, of the worst, is where it began
+MOST_JUDGED = 12  # episodes weighed one by one
 LEAST = 0.7  # severity of an episode that may carry the verdict
 
 
@@ -39,6 +40,13 @@ class Timeline:
     @property
     def main(self) -> Draft | None:
         return None if self.primary is None else self.episodes[self.primary]
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        """Numbers of the episodes that are weighed: the most severe ones, in order."""
+        order = sorted(range(len(self.episodes)), key=lambda i: -self.episodes[i].severity)
+        chosen = [i for i in order if self.episodes[i].kind != "grad_spike"][:MOST_JUDGED]
+        return tuple(sorted({*chosen, *([] if self.primary is None else [self.primary])}))
 
     @property
     def loss_episodes(self) -> tuple[Draft, ...]:

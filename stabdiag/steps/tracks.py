@@ -41,10 +41,8 @@ class Track:
 
     def at(self, segment: int, step: int) -> int:
         """Index of the first point at or after `step` of `segment`."""
-        key = np.flatnonzero((self.segment == segment) & (self.step >= step))
-        if key.size:
-            return int(key[0])
-        return int(np.searchsorted(self.segment, segment, side="right"))
+        start, stop = np.searchsorted(self.segment, [segment, segment + 1])
+        return int(start + np.searchsorted(self.step[start:stop], step))
 
 
 def track(run: Run, name: str) -> Track | None:

@@ -22,7 +22,7 @@ CADENCE_WORDS = frozenset({"step", "epoch", "mean"})
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _NOT_WORD = re.compile(r"[^a-z0-9]+")
 # Lightning names the norm's order: grad_2.0_norm.
-_NORM_ORDER = re.compile(r"\bgrad_(?:[0-9]+(?:_[0-9]+)?|inf)_norm\b")
+_NORM_ORDER = re.compile(r"(?<![a-z])grad_(?:[0-9]+(?:_[0-9]+)?|inf)_norm(?![a-z])")
 
 
 @dataclass(frozen=True)

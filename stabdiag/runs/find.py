@@ -1,0 +1,122 @@
+"""The runs of a table: stacked under a run column, side by side in a chart export, or in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from stabdiag.columns import ColumnPlan
+from stabdiag.columns.run_column import labels_of
+from stabdiag.model import F64, I64, LogTable, Note
+from stabdiag.runs.cells import Loaded, counter, load_cells
+from stabdiag.runs.order import Ordered, Rows, ordered
+from stabdiag.runs.rows import RowKinds, row_kinds
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run's rows in their order, shape [P] each, into the table `rows` points at.
+
+    `points` counts the rows with a training measurement (any logged row in a chart export).
+    `loaded` are the cells that the run was found from, for all rows of the table.
+    """
+
+    name: str
+    rows: I64
+    step: I64
+    segment: I64
+    kinds: RowKinds
+    points: int
+    notes: tuple[Note, ...]
+    loaded: Loaded
+
+
+def find_runs(table: LogTable, plan: ColumnPlan) -> tuple[Part, ...]:
+    """Every run in the table, in file order. Runs of a chart export are read one by one."""
+    if plan.wide_runs:
+        return tuple(_wide(table, plan, run) for run in plan.wide_runs)
+    loaded = load_cells(table, plan)
+    kinds = row_kinds(table, plan, loaded)
+    found: list[Part] = []
+    for label, rows in _groups(table, plan, loaded):
+        order = ordered(_rows(table, plan, loaded, kinds, rows))
+        found += _parts(table, loaded, kinds, label, rows, order)
+    if len(found) == 1 and not plan.run_column:
+        return (_named(found[0], PurePath(table.files[0]).stem if table.files else "run"),)
+    if plan.run_column and len({part.name for part in found}) == len(found):
+        return tuple(found)
+    return tuple(
+        _named(part, f"{part.name} {index}".strip()) for index, part in enumerate(found, start=1)
+    )
+
+
+def _named(part: Part, name: str) -> Part:
+    return Part(
+        name, part.rows, part.step, part.segment, part.kinds, part.points, part.notes, part.loaded
+    )
+
+
+def _groups(table: LogTable, plan: ColumnPlan, loaded: Loaded) -> list[tuple[str, I64]]:
+    if plan.run_column is None:
+        return [("run", np.arange(table.rows, dtype=np.int64))]
+    label, names = labels_of(loaded.columns[plan.run_column])
+    return [(name, np.flatnonzero(label == index)) for index, name in enumerate(names)]
+
+
+def _rows(table: LogTable, plan: ColumnPlan, loaded: Loaded, kinds: RowKinds, rows: I64) -> Rows:
+    counted = counter(loaded.columns, plan.step)
+    if counted is None:
+        step = np.arange(table.rows, dtype=np.float64)
+    else:
+        value, usable = counted
+        step = np.where(usable, value, np.nan)
+    own = table.counted_step or plan.step is None
+    return Rows(
+        step=step[rows],
+        train=kinds.train[rows],
+        loss=_values(loaded, "loss", rows),
+        epoch=_values(loaded, "epoch", rows),
+        counted=own,
+    )
+
+
+def _values(loaded: Loaded, name: str, rows: I64) -> F64:
+    cells = loaded.series.get(name)
+    return np.full(rows.size, np.nan) if cells is None else cells.value[rows]
+
+
+def _parts(
+    table: LogTable, loaded: Loaded, kinds: RowKinds, name: str, rows: I64, order: Ordered
+) -> list[Part]:
+    parts = []
+    said = tuple(
+        Note(kind, text, max(1, len(at)), tuple(int(table.line[rows[i]]) for i in at))  # type: ignore[arg-type]
+        for kind, text, at in order.said
+    )
+    for run in range(int(order.run.max(initial=0)) + 1):
+        own = order.run == run
+        of_table = rows[order.rows[own]]
+        points = int(np.count_nonzero(kinds.loss[of_table]))
+        parts.append(
+            Part(name, of_table, order.step[own], order.segment[own], kinds, points, said, loaded)
+        )
+    return parts
+
+
+def _wide(table: LogTable, plan: ColumnPlan, run: str) -> Part:
+    """A run of a chart export: the rows where one of its columns is logged."""
+    loaded = load_cells(table, plan, run)
+    logged = np.zeros(table.rows, dtype=np.bool_)
+    for cells in loaded.series.values():
+        if cells.role.run == run:
+            logged |= cells.logged
+    counted = counter(loaded.columns, plan.step)
+    step = np.arange(table.rows, dtype=np.float64) if counted is None else counted[0]
+    logged &= np.isfinite(step)
+    rows = np.flatnonzero(logged)
+    rows = rows[np.argsort(step[rows], kind="stable")]
+    zeros = np.zeros(rows.size, dtype=np.int64)
+    kinds = RowKinds(logged, np.zeros_like(logged))
+    return Part(run, rows, step[rows].astype(np.int64), zeros, kinds, int(rows.size), (), loaded)

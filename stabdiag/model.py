@@ -57,7 +57,7 @@ class LogTable:
     settings that the log itself states (e.g. {"fp16": "True", "max_grad_norm": "1.0"}).
     `counted_step` is True where the format has no step and rows were counted.
     `row_kind`, where the format itself tells rows apart, gives each row's kind ("train", "eval",
-    "summary", ...), else None.
+    "summary", ...), else None. `detection` says which format was recognised by which sign.
     """
 
     files: tuple[str, ...]
@@ -71,6 +71,7 @@ class LogTable:
     facts: Mapping[str, str] = field(default_factory=dict)
     row_kind: tuple[str, ...] | None = None
     counted_step: bool = False
+    detection: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,36 @@
 """Readers: a path in, a LogTable out; one module a format, one line in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stabdiag.errors import InputError
+from stabdiag.model import LogTable
+from stabdiag.readers.detect import detect
+from stabdiag.readers.frame import read_table
+from stabdiag.readers.shards import joined
+from stabdiag.readers.source import open_source
+
+__all__ = ["read_log", "read_table"]
+
+
+def read_log(paths: Sequence[Path | str]) -> LogTable:
+    """Read the log of one run; several paths are its shards, joined in the given order.
+
+    A path may be a file (also compressed), a folder of one-metric files, or "-" for standard input.
+
+    Raises:
+        InputError: a path can't be read, or holds nothing that is recognised as a log.
+    """
+    if not paths:
+        raise InputError("no log was named", "name the file that the run wrote")
+    tables = [_read_one(path) for path in paths]
+    return tables[0] if len(tables) == 1 else joined(tables)
+
+
+def _read_one(path: Path | str) -> LogTable:
+    source = open_source(path)
+    reader, reason = detect(source)
+    return replace(reader.read(source), detection=f"{reader.name}: {reason}")

@@ -66,12 +66,17 @@ def report_of(path: Path) -> Mapping[str, Any]:
     return report
 
 
+def read_run(path: Path) -> tuple[LogTable, Run]:
+    """Read one log with the tool's own readers, column names and restarts."""
+    table = read_log(path)
+    return table, build_run(table, understand(table))
+
+
 def outcome_of(label: Label, *, with_baselines: bool) -> Outcome:
     """Run the tool, and if asked the plain rules, on one labelled log."""
     report = report_of(label.path)
     try:
-        table = read_log(label.path)
-        run = build_run(table, understand(table))
+        table, run = read_run(label.path)
         return Outcome(
             report=report,
             logged=what_is_logged(label, table),

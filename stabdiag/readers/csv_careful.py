@@ -1,0 +1,138 @@
+"""Odd blocks of a table of text, row by row: ragged rows, repeated headers, NUL bytes, comments."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+import pyarrow as pa
+
+from stabdiag.errors import InputError
+from stabdiag.readers.cells import cell_number
+from stabdiag.readers.csv_dialect import MAX_CELL_CHARS
+from stabdiag.readers.csv_table import CsvTable, column_names
+from stabdiag.readers.pieces import Piece
+
+# A block has one cell for every two bytes at most; far more means that one monster row sets the
+# width of millions of short ones.
+_MOST_CELLS = 64 << 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its first line in the file (1-based) and its cells as written."""
+
+    line: int
+    cells: list[str]
+
+
+def careful_pieces(data: bytes, first_line: int, table: CsvTable) -> Iterator[Piece]:
+    """Read a block of whole lines row by row; a second header starts a new piece.
+
+    What can't be kept is counted in `table.tally` with its lines.
+    """
+    rows: list[Row] = []
+    for row in _rows(data, first_line, table):
+        names = [cell.strip() for cell in row.cells]
+        if _repeats_header(names, table.columns):
+            table.tally.add("dropped", "the header line again in the middle", [row.line])
+        elif _is_new_header(names, table.columns):
+            yield from _piece(rows, table)
+            rows = []
+            table.columns = column_names(names, table.tally, row.line)
+            table.tally.add("repaired", "a header with other columns in the middle", [row.line])
+        else:
+            rows.append(row)
+    yield from _piece(rows, table)
+
+
+def _rows(data: bytes, first_line: int, table: CsvTable) -> Iterator[Row]:
+    text = data.decode().replace("\r\n", "\n").replace("\r", " ")
+    delimiter = table.dialect.delimiter
+    read: Iterator[tuple[int, list[str]]]
+    if delimiter == " ":
+        read = ((n, line.split()) for n, line in enumerate(text.split("\n")))
+    elif '"' in text:
+        read = _quoted(text, delimiter)
+    else:
+        read = ((n, line.split(delimiter)) for n, line in enumerate(text.split("\n")))
+    for offset, cells in read:
+        line = first_line + offset
+        if not cells or (len(cells) == 1 and not cells[0].strip(" \t\0")):
+            continue
+        if cells[0].lstrip().startswith("#"):
+            continue
+        if any("\0" in cell for cell in cells):
+            # the rest of such a line may be the tail of a row whose head the NULs replaced
+            table.tally.add("dropped", "a line with NUL bytes", [line])
+            continue
+        yield Row(line, cells)
+
+
+def _quoted(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(MAX_CELL_CHARS)
+    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, skipinitialspace=True)
+    start = 0
+    for cells in reader:
+        yield start, cells
+        start = reader.line_num
+
+
+def _repeats_header(names: Sequence[str], columns: Sequence[str]) -> bool:
+    return (len(names) > 1 and list(names) == [c for c in columns[: len(names)]]) or (
+        list(names) == list(columns)
+    )
+
+
+def _is_new_header(names: Sequence[str], columns: Sequence[str]) -> bool:
+    """Say whether a row is another header: only words, at least two of them known names."""
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+        return False
+    known = len(set(names) & set(columns))
+    return known >= 2 and not any(cell_number(name) is not None for name in names)
+
+
+def _piece(rows: list[Row], table: CsvTable) -> Iterator[Piece]:
+    rows = _of_one_width(rows, table)
+    if not rows:
+        return
+    width = max(len(row.cells) for row in rows)
+    if width * len(rows) > _MOST_CELLS:
+        raise InputError(
+            f"{table.name}, lines {rows[0].line} to {rows[-1].line}: rows of very different length"
+            f" (up to {width} cells)",
+            "check that this is a table",
+        )
+    cells = zip_longest(*(row.cells for row in rows))
+    columns = {
+        name: pa.array(column, pa.large_string())
+        for name, column in zip(table.columns, cells, strict=False)
+    }
+    yield Piece(len(rows), np.array([row.line for row in rows], dtype=np.int64), columns)
+
+
+def _of_one_width(rows: list[Row], table: CsvTable) -> list[Row]:
+    """Bring rows to the header's width, or leave them out where that would shift their cells."""
+    width = len(table.columns)
+    kept: list[Row] = []
+    for index, row in enumerate(rows):
+        size = len(row.cells)
+        if size < width:
+            table.tally.add(
+                "repaired",
+                "a row with fewer cells than the header: the last are missing",
+                [row.line],
+            )
+        elif size > width and any(cell.strip() for cell in row.cells[width:]):
+            beside = rows[max(0, index - 1) : index] + rows[index + 1 : index + 2]
+            if not any(len(other.cells) == size for other in beside):
+                table.tally.add("dropped", "a row with more cells than the header", [row.line])
+                continue
+            # all rows from here are so: columns were added at the right without a new header
+            table.tally.add("dropped", "cells at the right of the last named column", [row.line])
+        kept.append(Row(row.line, row.cells[:width]) if size > width else row)
+    return kept

@@ -1,0 +1,95 @@
+"""Clean blocks of a table of text, read by Arrow without a look at single cells."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.types as pt
+
+from stabdiag.model import I64
+from stabdiag.readers.cells import MISSING_WORDS
+from stabdiag.readers.csv_table import CsvTable
+from stabdiag.readers.pieces import Piece
+
+_BLANKS = re.compile(rb"[ \t]+")
+_OUTER_BLANKS = re.compile(rb"(?m)^ | (?=\r?$)")
+_RETURN, _NEWLINE = 13, 10
+
+
+def fast_piece(data: bytes, first_line: int, table: CsvTable) -> Piece | None:
+    """Read a block of whole lines; None where anything in it asks for a closer look."""
+    if b"\0" in data or data.startswith(b"#") or b"\n#" in data:
+        return None
+    if table.dialect.delimiter == " ":
+        data = _OUTER_BLANKS.sub(b"", _BLANKS.sub(b" ", data))
+    cells = _parsed(data, table)
+    if cells is None:
+        return None
+    if any(_holds(column, name) for name, column in zip(table.columns, cells.columns, strict=True)):
+        return None  # the header stands in the middle again
+    line = _lines(data, first_line, cells.num_rows)
+    if line is None:
+        return None
+    columns = dict(zip(table.columns, (c.combine_chunks() for c in cells.columns), strict=True))
+    return Piece(cells.num_rows, line, columns)
+
+
+def _parsed(data: bytes, table: CsvTable) -> pa.Table | None:
+    # Positions stand for the names, which need be neither unique nor free of odd characters.
+    keys = [str(index) for index in range(len(table.columns))]
+    while True:
+        convert = pa_csv.ConvertOptions(
+            column_types={
+                key: pa.string()
+                for key, name in zip(keys, table.columns, strict=True)
+                if name in table.as_text
+            },
+            # An empty cell is "not logged"; the text "nan" is a value, so it is not in the list.
+            null_values=MISSING_WORDS,
+            strings_can_be_null=True,
+            decimal_point=table.dialect.decimal,
+        )
+        try:
+            cells = pa_csv.read_csv(
+                pa.py_buffer(data),
+                read_options=pa_csv.ReadOptions(column_names=keys),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=table.dialect.delimiter, newlines_in_values=b'"' in data
+                ),
+                convert_options=convert,
+            )
+        except pa.ArrowInvalid:
+            return None
+        times = {
+            name
+            for name, kind in zip(table.columns, cells.schema.types, strict=True)
+            if pt.is_temporal(kind)
+        }
+        if not times:
+            return cells
+        table.as_text |= times
+
+
+def _holds(column: pa.ChunkedArray, name: str) -> bool:
+    if not pt.is_string(column.type):
+        return False
+    return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(column), name)).as_py())
+
+
+def _lines(data: bytes, first_line: int, rows: int) -> I64 | None:
+    """Return the file line of each row; None where rows and lines can't be matched."""
+    if rows == data.count(b"\n"):
+        return np.arange(first_line, first_line + rows, dtype=np.int64)
+    text = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(text == _NEWLINE)
+    starts = np.concatenate(([0], ends + 1))
+    filled = starts < len(text)
+    starts = starts[filled]
+    blank = (text[starts] == _NEWLINE) | (text[starts] == _RETURN)
+    if int(np.count_nonzero(~blank)) != rows:
+        return None
+    return np.flatnonzero(~blank).astype(np.int64) + first_line

@@ -1,0 +1,158 @@
+"""Tables of text: CSV and its relatives. Clean blocks of lines go the fast way, odd ones row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from stabdiag.errors import InputError
+from stabdiag.model import LogTable
+from stabdiag.readers.csv_careful import careful_pieces
+from stabdiag.readers.csv_dialect import Dialect, dialect_of
+from stabdiag.readers.csv_end import without_cut_row
+from stabdiag.readers.csv_fast import fast_piece
+from stabdiag.readers.csv_table import CsvTable, column_names
+from stabdiag.readers.pieces import Assembled, Piece, assemble
+from stabdiag.readers.series_name import is_scalar_export, series_name
+from stabdiag.readers.source import Block, Source, blocks, head_text
+from stabdiag.readers.tally import Tally
+
+# A block that is not clean is tried again in parts of this size, so that one odd line costs little.
+_PART_BYTES = 1 << 20
+# A quoted cell may hold newlines; more blocks than this without its end mean a stray quote.
+_QUOTED_BLOCKS = 4
+
+
+def read_csv(source: Source) -> LogTable:
+    """Read a table of text, keeping missing, NaN and infinities apart.
+
+    Raises:
+        InputError: the header is lost, this is no table, or it has no row.
+    """
+    dialect = _dialect(source)
+    tally = Tally()
+    columns = column_names(dialect.names, tally, max(1, dialect.first_data_line - 1))
+    if not dialect.headed:
+        tally.add("guessed", "no header: the columns are named by their position", [1])
+    table = CsvTable(source.name, dialect, columns, tally)
+    cells = assemble(_pieces(source, table), dialect.decimal)
+    if cells.rows == 0:
+        raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
+    names = tuple(name for name in cells.names if not _is_empty_unnamed(name, cells))
+    log = LogTable(
+        files=(source.name,),
+        format="tsv" if dialect.delimiter == "\t" else "csv",
+        names=names,
+        kinds={name: cells.kinds[name] for name in names},
+        rows=cells.rows,
+        load=cells.load,
+        line=cells.line,
+        notes=(*source.notes.values(), *tally.notes(), *cells.notes),
+    )
+    return _named_by_file(log, source) if is_scalar_export(names) else log
+
+
+def _dialect(source: Source) -> Dialect:
+    dialect = dialect_of(head_text(source))
+    header_end = _offset_of_line(source.head, dialect.first_data_line if dialect else 2)
+    first_nul = source.head.find(b"\0", 0, header_end)
+    if first_nul >= 0:
+        rest = source.head[first_nul:]
+        last_nul = first_nul + len(rest) - len(rest.lstrip(b"\0")) - 1
+        raise InputError(
+            f"{source.name}, line 1: the bytes {first_nul} to {last_nul} are NUL, the header is lost",
+            "the file was cut while its writer had it open: name another copy, or put the header"
+            " back as first line",
+        )
+    if dialect:
+        return dialect
+    lines = [line for line in head_text(source).split("\n") if line.strip()]
+    if len(lines) == 1:
+        raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
+    raise InputError(
+        f"{source.name}, line 1: no table: no header over rows of numbers",
+        "name a log with a header line such as step,loss and one row a step",
+    )
+
+
+def _offset_of_line(head: bytes, line: int) -> int:
+    offset = 0
+    for _ in range(line - 1):
+        offset = head.find(b"\n", offset) + 1
+        if offset == 0:
+            return len(head)
+    return offset
+
+
+def _is_empty_unnamed(name: str, cells: Assembled) -> bool:
+    """Say whether this column comes from a delimiter at the end of each line."""
+    return name.startswith("Unnamed: ") and not cells.load([name])[name].logged.any()
+
+
+def _named_by_file(log: LogTable, source: Source) -> LogTable:
+    """Give the value column of a TensorBoard export the name that its file has."""
+    tag = series_name(source)
+    stored = {tag: "Value"}
+    names = tuple(tag if name == "Value" else name for name in log.names)
+    return replace(
+        log,
+        format="tensorboard",
+        names=names,
+        kinds={name: log.kinds[stored.get(name, name)] for name in names},
+        load=lambda wanted: {
+            name: log.load([stored.get(name, name)])[stored.get(name, name)] for name in wanted
+        },
+    )
+
+
+def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
+    waiting: Block | None = None
+    for block in _whole_rows(_after_header(source, table.dialect.first_data_line)):
+        if waiting is not None:
+            yield from _block_pieces(waiting.data, waiting.first_line, table)
+        waiting = block
+    if waiting is not None:
+        data = waiting.data
+        if not data.endswith(b"\n"):
+            data = without_cut_row(data, waiting.first_line, table)
+        yield from _block_pieces(data, waiting.first_line, table)
+
+
+def _after_header(source: Source, first_data_line: int) -> Iterator[Block]:
+    for block in blocks(source):
+        skip = first_data_line - block.first_line
+        data = block.data[_offset_of_line(block.data, skip + 1) :] if skip > 0 else block.data
+        if data:
+            yield Block(max(block.first_line, first_data_line), data)
+
+
+def _whole_rows(lines: Iterator[Block]) -> Iterator[Block]:
+    """Join blocks that are divided inside a quoted cell."""
+    held: list[Block] = []
+    odd = 0
+    for block in lines:
+        held.append(block)
+        odd ^= block.data.count(b'"') & 1
+        if not odd or len(held) >= _QUOTED_BLOCKS:
+            yield Block(held[0].first_line, b"".join(b.data for b in held))
+            held, odd = [], 0
+    if held:
+        yield Block(held[0].first_line, b"".join(b.data for b in held))
+
+
+def _block_pieces(data: bytes, first_line: int, table: CsvTable) -> Iterator[Piece]:
+    if not data:
+        return
+    piece = fast_piece(data, first_line, table)
+    if piece is not None:
+        yield piece
+    elif len(data) <= _PART_BYTES or b'"' in data:
+        yield from careful_pieces(data, first_line, table)
+    else:
+        start = 0
+        while start < len(data):
+            cut = data.rfind(b"\n", start, start + _PART_BYTES) + 1 or len(data)
+            part = data[start:cut]
+            yield from _block_pieces(part, first_line, table)
+            first_line += part.count(b"\n")
+            start = cut

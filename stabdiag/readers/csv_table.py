@@ -1,0 +1,45 @@
+"""What is known of a table of text while its blocks are read: its columns and its troubles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stabdiag.readers.csv_dialect import Dialect
+from stabdiag.readers.tally import Tally
+
+
+@dataclass
+class CsvTable:
+    """A table of text being read.
+
+    `columns` are the names in force, unique; a second header in the middle replaces them.
+    `as_text` are columns that look like dates or times, which stay as written.
+    """
+
+    name: str
+    dialect: Dialect
+    columns: tuple[str, ...]
+    tally: Tally
+    as_text: set[str] = field(default_factory=set)
+
+
+def column_names(cells: Sequence[str], tally: Tally, line: int) -> tuple[str, ...]:
+    """Turn the cells of a header into unique names.
+
+    A column without a name (pandas and R write their index so) is called "Unnamed: i"; the second
+    column of a name is called "name (2)", with a note, since either may be the one that counts.
+    """
+    names: list[str] = []
+    taken: dict[str, int] = {}
+    for index, cell in enumerate(cells):
+        name = cell.strip() or f"Unnamed: {index}"
+        taken[name] = taken.get(name, 0) + 1
+        if taken[name] > 1:
+            again = f"{name} ({taken[name]})"
+            tally.add(
+                "guessed", f"two columns are called {name!r}: a later one is {again!r}", [line]
+            )
+            name = again
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,123 @@
+"""Clean blocks of JSON Lines, read by Arrow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pa_json
+import pyarrow.types as pt
+
+from stabdiag.model import I64
+from stabdiag.readers.arrow_cells import leaf_cells
+from stabdiag.readers.kinds import Cells
+from stabdiag.readers.pieces import Piece
+
+# Arrow's parser recurses on the machine's stack without a limit: 20,000 levels end the process.
+_MOST_OPENERS = 500
+# Arrow makes a full column of each key: many keys that differ from line to line would not end.
+_LINES_SAMPLED = 100
+_MOST_KEYS_PER_LINE = 20
+_CHUNK_BYTES = 1 << 20
+_NEWLINE, _RETURN, _BRACE, _BRACKET = 10, 13, ord("{"), ord("[")
+
+
+def fast_piece(data: bytes, first_line: int, as_text: dict[str, Any]) -> Piece | None:
+    """Read a block of whole lines; None where anything in it asks for a closer look.
+
+    `as_text` collects the types of keys that Arrow would take for times; they stay text.
+    """
+    if b"\0" in data or b'"_type"' in data or b"{}" in data:
+        return None
+    lines = _filled_lines(data)
+    if lines is None or not _is_regular(data):
+        return None
+    table = _parsed(data, as_text)
+    if table is None or table.num_rows != len(lines):
+        return None
+    columns: dict[str, Cells] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if _has_odd_lists(column.type):
+            return None
+        leaves = leaf_cells(name, column.combine_chunks())
+        if leaves.keys() & columns.keys():
+            return None  # "a/b" beside {"a": {"b": ...}}
+        columns |= leaves
+    return Piece(table.num_rows, lines + first_line, columns)
+
+
+def _filled_lines(data: bytes) -> I64 | None:
+    """Return the offsets of lines that are not blank; None where one nests too deep for Arrow."""
+    text = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(text == _NEWLINE)
+    starts = np.concatenate(([0], ends + 1))
+    starts = starts[starts < len(text)]
+    openers = data.count(b"{") + data.count(b"[")
+    if openers - len(starts) > _MOST_OPENERS:
+        opens = (text == _BRACE) | (text == _BRACKET)
+        if int(np.add.reduceat(opens, starts, dtype=np.int64).max()) > _MOST_OPENERS:
+            return None
+    first = text[starts]
+    return np.flatnonzero((first != _NEWLINE) & (first != _RETURN)).astype(np.int64)
+
+
+def _is_regular(data: bytes) -> bool:
+    """Say whether lines far apart have mostly the same keys."""
+    keys: set[str] = set()
+    longest = 1
+    step = max(1, len(data) // _LINES_SAMPLED)
+    for position in range(0, len(data), step):
+        start = data.rfind(b"\n", 0, position) + 1
+        end = data.find(b"\n", start)
+        try:
+            record = json.loads(data[start : end if end >= 0 else len(data)])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            keys |= record.keys()
+            longest = max(longest, len(record))
+    return len(keys) <= _MOST_KEYS_PER_LINE + 4 * longest
+
+
+def _parsed(data: bytes, as_text: dict[str, Any]) -> pa.Table | None:
+    while True:
+        try:
+            table = pa_json.read_json(
+                pa.BufferReader(data),
+                read_options=pa_json.ReadOptions(block_size=_CHUNK_BYTES),
+                parse_options=pa_json.ParseOptions(
+                    explicit_schema=pa.schema(list(as_text.items())) if as_text else None,
+                    unexpected_field_behavior="infer",
+                ),
+            )
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            return None
+        times = {f.name: _without_times(f.type) for f in table.schema if _has_times(f.type)}
+        if not times:
+            return table
+        if times.keys() <= as_text.keys() and all(as_text[k] == t for k, t in times.items()):
+            return None
+        as_text |= times
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pt.is_struct(kind):
+        return any(_has_times(field.type) for field in kind)
+    return bool(_has_times(kind.value_type) if pt.is_list(kind) else pt.is_timestamp(kind))
+
+
+def _without_times(kind: pa.DataType) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct([(field.name, _without_times(field.type)) for field in kind])
+    if pt.is_list(kind):
+        return pa.list_(_without_times(kind.value_type))
+    return pa.string() if pt.is_timestamp(kind) else kind
+
+
+def _has_odd_lists(kind: pa.DataType) -> bool:
+    """Say whether there are lists of objects or lists in it, which are kept as JSON text."""
+    if pt.is_struct(kind):
+        return any(_has_odd_lists(field.type) for field in kind)
+    return bool(pt.is_list(kind) and (pt.is_nested(kind.value_type)))

@@ -1,0 +1,156 @@
+"""JSON Lines: one object a line. Clean blocks go through Arrow, odd ones line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from stabdiag.errors import InputError
+from stabdiag.model import LogTable
+from stabdiag.readers.jsonl_fast import fast_piece
+from stabdiag.readers.pieces import Piece, assemble
+from stabdiag.readers.records import Record, records_piece, row_kinds, without_empty_parents
+from stabdiag.readers.source import Source, blocks
+from stabdiag.readers.tally import Tally
+
+# A block that Arrow refuses is tried again in parts of this size, so that one bad line costs little.
+_PART_BYTES = 1 << 20
+_MOST_KEYS = 100_000
+_DECODER = json.JSONDecoder()
+# What Python's str() and C's printf write where JSON has no such word; strings are skipped over.
+_ODD_WORD = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?<![\w.])[+-]?(?:nan|inf|infinity|none|true|false)(?!\w)', re.I
+)
+_WORDS = {"nan": "NaN", "inf": "Infinity", "infinity": "Infinity", "none": "null"}
+
+
+@dataclass
+class JsonLines:
+    """A log of JSON Lines being read; `as_text` are keys whose text looks like a time to Arrow."""
+
+    name: str
+    tally: Tally = field(default_factory=Tally)
+    as_text: dict[str, object] = field(default_factory=dict)
+
+
+def read_jsonl(source: Source) -> LogTable:
+    """Read a log of one JSON object a line.
+
+    Lines that can't be read are skipped and counted; a last line without newline that can't be
+    read was cut by the end of the run.
+
+    Raises:
+        InputError: no line holds a record.
+    """
+    log = JsonLines(source.name)
+    cells = assemble(_pieces(source, log))
+    if cells.rows == 0:
+        raise InputError(
+            f"{source.name}: no line holds a JSON object",
+            'name a log with one JSON object a line, such as {"step": 1, "loss": 2.5}',
+        )
+    names = without_empty_parents(cells.names, cells)
+    return LogTable(
+        files=(source.name,),
+        format="jsonl",
+        names=names,
+        kinds={name: cells.kinds[name] for name in names},
+        rows=cells.rows,
+        load=cells.load,
+        line=cells.line,
+        notes=(*source.notes.values(), *log.tally.notes(), *cells.notes),
+        row_kind=row_kinds(cells),
+    )
+
+
+def _pieces(source: Source, log: JsonLines) -> Iterator[Piece]:
+    keys: set[str] = set()
+    for block in blocks(source):
+        data = block.data
+        for piece in _block_pieces(data, block.first_line, log):
+            keys |= piece.columns.keys()
+            if len(keys) > _MOST_KEYS:
+                raise InputError(
+                    f"{source.name}, line {piece.line[-1]}: more than {_MOST_KEYS} different keys",
+                    "write a value under the same key in each record",
+                )
+            yield piece
+
+
+def _block_pieces(data: bytes, first_line: int, log: JsonLines) -> Iterator[Piece]:
+    piece = fast_piece(data, first_line, log.as_text)
+    if piece is not None:
+        yield piece
+    elif len(data) <= _PART_BYTES:
+        records = list(_records(data, first_line, log.tally))
+        if records:
+            yield records_piece(records, log.tally)
+    else:
+        start = 0
+        while start < len(data):
+            cut = data.rfind(b"\n", start, start + _PART_BYTES) + 1
+            cut = cut or data.find(b"\n", start) + 1 or len(data)
+            part = data[start:cut]
+            yield from _block_pieces(part, first_line, log)
+            first_line += part.count(b"\n")
+            start = cut
+
+
+def _records(data: bytes, first_line: int, tally: Tally) -> Iterator[tuple[int, Record]]:
+    lines = data.decode().split("\n")
+    for line, text in enumerate(lines, start=first_line):
+        whole = text.strip()
+        if not whole:
+            continue
+        records = records_in(whole)
+        if records is None:
+            last = line == first_line + len(lines) - 1
+            why = "the last line, cut short" if last else "a line that is no JSON object"
+            tally.add("dropped", why, [line])
+            continue
+        for record in records:
+            if record:
+                yield line, record
+            else:
+                tally.add("dropped", "an empty record {}", [line])
+
+
+def records_in(text: str) -> list[Record] | None:
+    """Return the record of a line (several where newlines were lost); None if it is none."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return None
+    except ValueError:
+        return _repaired(text)
+    return [value] if isinstance(value, dict) else None
+
+
+def _repaired(text: str) -> list[Record] | None:
+    """Read a line with words such as nan and None, NUL bytes around it, or two objects on it."""
+    text = _ODD_WORD.sub(_json_word, text.strip("\0 \t\r"))
+    decoder = json.JSONDecoder(parse_int=float)  # whole numbers of thousands of digits too
+    records: list[Record] = []
+    position = 0
+    while position < len(text):
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        records.append(value)
+        while position < len(text) and text[position] in " \t\0\r":
+            position += 1
+    return records or None
+
+
+def _json_word(match: re.Match[str]) -> str:
+    word = match[0]
+    if word.startswith('"'):
+        return word
+    sign, bare = ("-", word[1:]) if word[0] == "-" else ("", word.lstrip("+"))
+    json_word = _WORDS.get(bare.lower(), bare.lower())
+    return f"-{json_word}" if sign and json_word == "Infinity" else json_word

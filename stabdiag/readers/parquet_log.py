@@ -1,0 +1,102 @@
+"""Parquet and Arrow files, plain or compressed as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from stabdiag.errors import InputError
+from stabdiag.model import LogTable
+from stabdiag.readers.columnar import Columnar, read_columnar
+from stabdiag.readers.source import MAX_DOCUMENT_BYTES, Source, stored_chunks
+
+
+def read_parquet(source: Source) -> LogTable:
+    """Read a Parquet file, by row group and column.
+
+    Raises:
+        InputError: the footer is cut off or damaged, or there is no column or row.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(_random_access(source))
+        schema = file.schema_arrow
+    except (pa.ArrowException, OSError, ValueError) as err:
+        raise _damaged(source, "Parquet", err) from err
+
+    def read(fields: Sequence[int]) -> Iterator[list[pa.Array]]:
+        wanted = [schema.names[index] for index in fields]
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=wanted)
+            # a name that starts another ("a" of "a.b") brings that one with it
+            positions = _positions(table.schema.names, schema.names, fields)
+            table = table.select(positions).combine_chunks()
+            for batch in table.to_batches():
+                yield list(batch.columns)
+
+    return read_columnar(Columnar(source.name, "parquet", schema, file.metadata.num_rows, read))
+
+
+def _positions(names: Sequence[str], all_names: Sequence[str], fields: Sequence[int]) -> list[int]:
+    """Find fields of the file in a table of some of them: the n-th of a name stays the n-th."""
+    places: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        places.setdefault(name, []).append(position)
+    return [places[all_names[i]][list(all_names[:i]).count(all_names[i])] for i in fields]
+
+
+def read_arrow(source: Source) -> LogTable:
+    """Read an Arrow IPC file (Feather version 2).
+
+    Raises:
+        InputError: it is damaged, or there is no column or row.
+    """
+    import pyarrow.ipc as ipc
+
+    opened = _random_access(source)
+
+    def reader(fields: Sequence[int] | None) -> Any:
+        options = ipc.IpcReadOptions(included_fields=None if fields is None else list(fields))
+        return ipc.open_file(opened, options=options)
+
+    try:
+        whole = reader(None)
+        rows = sum(whole.get_batch(i).num_rows for i in range(whole.num_record_batches))
+    except (pa.ArrowException, OSError, ValueError) as err:
+        raise _damaged(source, "Arrow", err) from err
+
+    def read(fields: Sequence[int]) -> Iterator[list[pa.Array]]:
+        some = reader(fields)
+        for index in range(some.num_record_batches):
+            yield list(some.get_batch(index).columns)
+
+    return read_columnar(Columnar(source.name, "arrow", whole.schema, rows, read))
+
+
+def _random_access(source: Source) -> Any:
+    """Open a file for reading at any place: on the disk where it can be, else in memory."""
+    if source.path is not None and not source.compression and source.path.is_file():
+        return pa.OSFile(str(source.path))
+    parts: list[bytes] = []
+    have = 0
+    for chunk in stored_chunks(source):
+        parts.append(chunk)
+        have += len(chunk)
+        if have > MAX_DOCUMENT_BYTES:
+            raise InputError(
+                f"{source.name}: more than {MAX_DOCUMENT_BYTES >> 30} GiB to hold in memory",
+                "name the file itself, uncompressed",
+            )
+    return pa.BufferReader(b"".join(parts))
+
+
+def _damaged(source: Source, kind: str, err: Exception) -> InputError:
+    reason = str(err).splitlines()[0][:200] if str(err) else type(err).__name__
+    return InputError(
+        f"{source.name}: not a whole {kind} file: {reason}",
+        "the run may have died before it was closed: name another copy, or a log written as CSV or"
+        " JSON Lines",
+    )

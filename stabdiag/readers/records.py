@@ -1,0 +1,154 @@
+"""Records to columns: keys of nested objects joined by "/", lists and words kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from stabdiag.model import I64
+from stabdiag.readers.cells import number_text
+from stabdiag.readers.lists import MixedLists, list_cell
+from stabdiag.readers.pieces import Assembled, Piece
+from stabdiag.readers.tally import Tally
+
+Record = dict[str, Any]
+# Sparse columns keep the rows of their cells; a filled one is shorter without.
+_SPARSE_SHARE = 0.5
+_MODES = frozenset(("train", "val", "eval", "valid", "validation", "test"))
+MEDIA = "objects with a `_type` (histograms, media) are no metrics"
+
+
+def records_piece(records: Sequence[tuple[int, Record]], tally: Tally) -> Piece:
+    """Turn (line, record) pairs into columns.
+
+    Values: numbers, true and false are numbers; text stays text (its numbers are found later);
+    null is missing, and so is an absent key. Objects with `_type` are left out and counted.
+    """
+    rows_of: dict[tuple[str, ...], list[int]] = {}
+    values_of: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+    for row, (line, record) in enumerate(records):
+        flat, media = flattened(record)
+        tally.add("dropped", MEDIA, [line] * min(media, 1), media)
+        keys = tuple(flat)
+        rows_of.setdefault(keys, []).append(row)
+        values_of.setdefault(keys, []).append(tuple(flat.values()))
+    columns: dict[str, tuple[list[int], list[Any]]] = {}
+    for keys, rows in rows_of.items():
+        for key, values in zip(keys, zip(*values_of[keys], strict=True), strict=True):
+            into = columns.setdefault(key, ([], []))
+            into[0].extend(rows)
+            into[1].extend(values)
+    return _piece(columns, np.array([at for at, _ in records], dtype=np.int64))
+
+
+def _piece(columns: Mapping[str, tuple[list[int], list[Any]]], line: I64) -> Piece:
+    rows = len(line)
+    cells: dict[str, pa.Array | MixedLists] = {}
+    at: dict[str, I64] = {}
+    for name, (where, values) in columns.items():
+        if len(where) == rows:
+            if any(a > b for a, b in pairwise(where)):
+                values = [v for _, v in sorted(zip(where, values, strict=True), key=lambda p: p[0])]
+        elif len(where) < _SPARSE_SHARE * rows:
+            at[name] = np.array(where, dtype=np.int64)
+        else:
+            filled: list[Any] = [None] * rows
+            for row, value in zip(where, values, strict=True):
+                filled[row] = value
+            values = filled
+        cells[name] = column_cells(values)
+    return Piece(rows, line, cells, at)
+
+
+def flattened(record: Record) -> tuple[Record, int]:
+    """Join the keys of nested objects with "/"; the later of two equal names wins.
+
+    Returns:
+        the flat record, and how many objects with `_type` were left out of it.
+    """
+    if not any(type(value) is dict for value in record.values()):
+        return record, 0
+    flat: Record = {}
+    media = 0
+    waiting: list[tuple[str, Any]] = [*reversed(record.items())]
+    while waiting:
+        name, value = waiting.pop()
+        if not isinstance(value, dict):
+            flat[name] = value
+        elif isinstance(value.get("_type"), str):
+            media += 1
+        else:
+            waiting.extend((f"{name}/{key}", inner) for key, inner in reversed(value.items()))
+    return flat, media
+
+
+def column_cells(values: Sequence[Any]) -> pa.Array | MixedLists:
+    """Bring the values of one key to cells of one kind: numbers, text, or lists."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {float}:
+        return pa.array(values, pa.float64())
+    if kinds <= {float, int, bool}:
+        return pa.array([None if v is None else _number(v) for v in values], pa.float64())
+    if kinds & {list, tuple}:
+        return _lists(values)
+    words = [
+        v
+        if v is None or isinstance(v, str)
+        else number_text(_number(v))
+        if _is_number(v)
+        else str(v)
+        for v in values
+    ]
+    try:
+        return pa.array(words, pa.large_string())
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return pa.array([w and printable(w) for w in words], pa.large_string())
+
+
+def printable(text: str) -> str:
+    """Replace halves of surrogate pairs, which UTF-8 can't hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (bool, int, float))
+
+
+def _number(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond float64
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _lists(values: Sequence[Any]) -> pa.Array | MixedLists:
+    cells = [
+        None if v is None else list_cell(v if isinstance(v, list | tuple) else [v]) for v in values
+    ]
+    for kind in (pa.float64(), pa.large_string()):
+        try:
+            return pa.array(cells, pa.list_(kind))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+            continue
+    return MixedLists(tuple(cells))
+
+
+def without_empty_parents(names: Iterable[str], cells: Assembled) -> tuple[str, ...]:
+    """Leave out a key that is only ever null where other records have an object under it."""
+    names = tuple(names)
+    parents = {name[:i] for name in names for i, c in enumerate(name) if c == "/"}
+    return tuple(
+        name for name in names if name not in parents or cells.load([name])[name].logged.any()
+    )
+
+
+def row_kinds(log: Assembled) -> tuple[str, ...] | None:
+    """Return each row's kind where a column `mode` tells it, as OpenMMLab's logs do."""
+    if log.kinds.get("mode") != "text":
+        return None
+    modes = log.load(["mode"])["mode"].text or ()
+    return tuple(map(str, modes)) if all(mode in _MODES for mode in modes) else None

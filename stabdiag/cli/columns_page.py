@@ -20,22 +20,32 @@ from stabdiag.reporters.blocks import (
     prose,
     words,
 )
-from stabdiag.reporters.numbers import count, strict_json
+from stabdiag.reporters.numbers import count, number, strict_json
+from stabdiag.runs import RunSummary
 
 _SHOWN_LAYERS = 3  # columns of each per-layer metric; JSON has all
+_SHOWN_IGNORED = 6
 _SHOWN_RUNS = 20
 
 
-def columns_page(table: LogTable, plan: ColumnPlan, runs: Sequence[str]) -> tuple[Block, ...]:
+def columns_page(
+    table: LogTable, plan: ColumnPlan, runs: Sequence[RunSummary]
+) -> tuple[Block, ...]:
     """Return the page as blocks; the layers of one metric stand together."""
     files = ", ".join(table.files)
     facts = f"{table.format}, {count(table.rows, 'row')}, {count(len(table.names), 'column')}"
     return (
         Paragraph(words(files, Span(f"  {facts}", "dim"))),
         Blank(),
-        Labelled(((words(Span("steps", "dim")), _step(table, plan)),)),
-        Heading("Columns"),
-        Table(("column", "read as", "why"), _role_rows(plan), narrowest=12),
+        Labelled(
+            (
+                (words(Span("format", "dim")), words(table.detection or table.format)),
+                (words(Span("steps", "dim")), _step(table, plan)),
+            )
+        ),
+        *_table("Columns", _role_rows(plan)),
+        *_table("Columns of layers", _layer_rows(plan)),
+        *_ignored(plan),
         *_notes(table, plan),
         *_runs(runs),
         Heading("To say otherwise"),
@@ -43,7 +53,7 @@ def columns_page(table: LogTable, plan: ColumnPlan, runs: Sequence[str]) -> tupl
     )
 
 
-def columns_json(table: LogTable, plan: ColumnPlan, runs: Sequence[str]) -> str:
+def columns_json(table: LogTable, plan: ColumnPlan, runs: Sequence[RunSummary]) -> str:
     """Return the same as JSON, every column with its role."""
     document = {
         "schema_version": "1",
@@ -51,10 +61,11 @@ def columns_json(table: LogTable, plan: ColumnPlan, runs: Sequence[str]) -> str:
         "part": "columns",
         "files": table.files,
         "format": table.format,
+        "detection": table.detection,
         "rows": table.rows,
         "step_column": plan.step,
         "axis": plan.axis,
-        "runs": list(runs),
+        "runs": runs,
         "columns": plan.roles,
         "notes": [*table.notes, *plan.notes],
     }
@@ -69,19 +80,41 @@ def _step(table: LogTable, plan: ColumnPlan) -> Words:
     return words(f"no column numbers the rows; rows are counted as {plan.axis}s")
 
 
-def _role_rows(plan: ColumnPlan) -> tuple[tuple[Words, ...], ...]:
-    rows: list[tuple[Words, ...]] = []
-    for role in plan.roles:
-        if role.layer is None:
-            rows.append((words(role.column), _read_as(role), prose(role.why)))
-    return (*rows, *_layer_rows(plan))
+def _table(title: str, rows: Sequence[tuple[Words, ...]]) -> tuple[Block, ...]:
+    if not rows:
+        return ()
+    return Heading(title), Table(("column", "read as", "why"), tuple(rows), narrowest=14)
+
+
+def _role_rows(plan: ColumnPlan) -> list[tuple[Words, ...]]:
+    return [
+        (words(role.column), _read_as(role), prose(role.why))
+        for role in plan.roles
+        if role.layer is None and role.kind != "ignored"
+    ]
 
 
 def _read_as(role: ColumnRole) -> Words:
-    if role.kind == "ignored":
-        return words(Span("ignored", "dim"))
     name = role.name or role.kind.replace("_", " ")
     return words(Span(name, "plain" if role.kind == "other" else "strong"))
+
+
+def _ignored(plan: ColumnPlan) -> tuple[Block, ...]:
+    """The columns that are no series, together by the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for role in plan.roles:
+        if role.kind == "ignored":
+            by_reason.setdefault(role.why, []).append(role.column)
+    rows = tuple(
+        (words(number(len(names))), words(f"{why}: ", Span(_few(names), "dim")))
+        for why, names in by_reason.items()
+    )
+    return (Heading("Columns left out"), Labelled(rows)) if rows else ()
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_IGNORED} more" if len(names) > _SHOWN_IGNORED else ""
+    return ", ".join(names[:_SHOWN_IGNORED]) + more
 
 
 def _layer_rows(plan: ColumnPlan) -> list[tuple[Words, ...]]:
@@ -106,19 +139,26 @@ def _notes(table: LogTable, plan: ColumnPlan) -> tuple[Block, ...]:
     return (Heading("Notes on the log"), Labelled(rows)) if rows else ()
 
 
-def _runs(runs: Sequence[str]) -> tuple[Block, ...]:
+def _runs(runs: Sequence[RunSummary]) -> tuple[Block, ...]:
     if len(runs) < 2:
         return ()
-    rows = tuple((words(str(place)), words(name)) for place, name in enumerate(runs, start=1))
-    shown: tuple[Block, ...] = (Labelled(rows[:_SHOWN_RUNS]),)
-    if len(rows) > _SHOWN_RUNS:
-        more = f" and {len(rows) - _SHOWN_RUNS} more; `--format json` lists them all"
+    rows = tuple(
+        (words(str(place)), words(run.name), words(_span(run)), words(number(run.rows)))
+        for place, run in enumerate(runs[:_SHOWN_RUNS], start=1)
+    )
+    shown: tuple[Block, ...] = (Table(("run", "name", "steps", "rows"), rows, right=(3,)),)
+    if len(runs) > _SHOWN_RUNS:
+        more = f" and {len(runs) - _SHOWN_RUNS} more; `--format json` lists them all"
         shown += (Paragraph(prose(more, "dim")),)
     return (
         Heading("Runs in this log"),
         *shown,
         Paragraph(prose(" Choose one by its name or number: `--run 1`.")),
     )
+
+
+def _span(run: RunSummary) -> str:
+    return "-" if run.first_step is None else f"{run.first_step} to {run.last_step}"
 
 
 def _overrides() -> Labelled:

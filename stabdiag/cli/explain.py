@@ -24,7 +24,8 @@ def explain(
 ) -> None:
     """A rule or a cause in full; alone, the list.
 
-    A rule goes by its id or name. What it means, how it is decided with the thresholds in force, what to do, where it is from.
+    A rule goes by its id or name. What it means, how it is decided with the thresholds in force,
+    what to do, where it is from.
     """
     from stabdiag.cli.explain_pages import page_of, topics_page
     from stabdiag.cli.output import deliver, view_for

@@ -6,10 +6,21 @@ import difflib
 from collections.abc import Mapping
 
 from stabdiag.causes.catalogue import CAUSE_PAGES, CausePage
+from stabdiag.causes.weights import WEIGHTS
 from stabdiag.config import Config
 from stabdiag.errors import UsageError
-from stabdiag.reporters.blocks import Block, Heading, Labelled, Paragraph, Span, Words, prose, words
-from stabdiag.reporters.numbers import number
+from stabdiag.reporters.blocks import (
+    Blank,
+    Block,
+    Heading,
+    Labelled,
+    Paragraph,
+    Span,
+    Words,
+    prose,
+    words,
+)
+from stabdiag.reporters.numbers import nats, number
 from stabdiag.rules import CATALOGUE, Limits, Rule, Threshold
 
 _STEP_TITLES = {
@@ -35,7 +46,8 @@ def topics_page() -> tuple[Block, ...]:
         if rows:
             blocks += [Heading(title), Labelled(rows)]
     causes = tuple((words(Span(page.cause, "strong")), prose(page.what)) for page in CAUSE_PAGES)
-    blocks += [Heading("Causes"), Labelled(causes)]
+    blocks += [Heading("Causes"), Labelled(causes), Blank()]
+    blocks.append(Paragraph(prose("`stabdiag explain SD101` or a cause shows one in full.")))
     return tuple(blocks)
 
 
@@ -76,7 +88,7 @@ def rule_page(rule: Rule, config: Config) -> tuple[Block, ...]:
         blocks += [Heading("How it is decided"), Labelled(limits)]
         blocks.append(
             Paragraph(
-                prose(' To set one: `[thresholds]` in stabdiag.toml, as "RULE.name" = value.')
+                prose(' To set one: [thresholds] in stabdiag.toml, such as "SD101.min_score" = 7.')
             )
         )
     return tuple(blocks)
@@ -84,18 +96,24 @@ def rule_page(rule: Rule, config: Config) -> tuple[Block, ...]:
 
 def cause_page(page: CausePage) -> tuple[Block, ...]:
     """Return all that is known of one cause."""
-    signs = tuple((words("-"), prose(sign)) for sign in page.signs)
+    signs = tuple(_sign(page.cause, sign) for sign in page.signs)
     steps = tuple((words("-"), prose(step)) for step in page.do_this)
     blocks: list[Block] = [
         Heading(page.cause),
         _rows([("what", prose(page.what)), ("decided", prose(page.how_decided))]),
     ]
-    for title, rows in (("Signs", signs), ("What to do", steps)):
+    for title, rows in (("Signs that speak for it, in nats", signs), ("What to do", steps)):
         if rows:
             blocks += [Heading(title), Labelled(rows)]
     if page.sources:
         blocks += [Heading("Sources"), Paragraph(words(f" {'; '.join(page.sources)}"))]
     return tuple(blocks)
+
+
+def _sign(cause: str, sign: str) -> tuple[Words, Words]:
+    weight = WEIGHTS.get(sign, {}).get(cause)
+    text = sign.replace("_", " ")
+    return words(Span("-" if weight is None else nats(weight), "dim")), words(text)
 
 
 def _rows(rows: list[tuple[str, Words]]) -> Labelled:
@@ -108,11 +126,11 @@ def _threshold(
 ) -> tuple[Words, Words]:
     """One limit: the value in force, its unit, where it differs from the catalogue, the reason."""
     key = f"{rule.id}.{threshold.name}"
-    limit = f"{number(in_force[key], _DIGITS)} {threshold.unit}"
+    limit = Span(f"{number(in_force[key], _DIGITS)} {threshold.unit}", "strong")
     own = ""
     if key in config.thresholds:
         own = f" (from {config.source}; the catalogue says {number(threshold.value, _DIGITS)})"
-    return words(Span(threshold.name, "strong")), words(f"{limit}{own}. ", *prose(threshold.why))
+    return words(Span(key, "dim")), words(limit, f"{own}. ", *prose(threshold.why))
 
 
 def _in_short(rule: Rule) -> Words:

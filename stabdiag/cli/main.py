@@ -9,7 +9,7 @@ from typing import cast
 
 from stabdiag import __version__
 from stabdiag.cli.exits import FAULT, INTERRUPTED, NOT_ANALYSED, OK
-from stabdiag.errors import ManyRunsError, StabdiagError
+from stabdiag.errors import StabdiagError
 
 
 def run() -> None:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _command(arguments)
     except StabdiagError as err:
-        _complain(err.what, _todo(err))
+        _complain(err.what, err.todo)
         return NOT_ANALYSED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -64,12 +64,6 @@ def _usage_todo(arguments: Sequence[str]) -> str:
 
     command = f"{first} " if first in COMMANDS else ""
     return f"`stabdiag {command}--help` shows how it is used."
-
-
-def _todo(err: StabdiagError) -> str:
-    if isinstance(err, ManyRunsError) and not all(name in err.todo for name in err.runs[:1]):
-        return f"{err.todo} Runs: {', '.join(err.runs)}."
-    return err.todo
 
 
 def _complain(what: str, todo: str) -> None:

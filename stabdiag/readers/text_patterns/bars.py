@@ -6,12 +6,12 @@ import math
 import re
 
 from stabdiag.readers.text_patterns.prefix import without_prefix
-from stabdiag.readers.text_patterns.record import Example, Memory, Pattern, Row, RowKind
+from stabdiag.readers.text_patterns.record import Example, Memory, Pattern, Row
 from stabdiag.readers.text_patterns.tokens import fields, integer, segment_fields, whole
 
 TQDM = re.compile(
     r"([^|\n]{0,120}?)[0-9]{1,3}%\|[^|\n]{0,400}\|\s{0,9}([0-9]{1,12})/([0-9]{1,12}) ?"
-    r"\[[0-9:?]{1,12}<[^,\]\n]{0,40}(?:,[^,\]\n=]{0,40})?,\s?([^\]\n]{1,4000})\]"
+    r"\[[0-9:?]{1,12}<[^,\]\n]{0,40}(?:,[^,\]\n=]{0,40})?,\s?([^\]\n]{1,4000})"
 )
 EPOCH_WORD = re.compile(r"(?i)epoch[\s:=#\[]{0,4}([0-9]{1,9})")
 NOT_TRAINING = re.compile(r"(?i)\b(?:valid|eval|test|predict|sanity)")
@@ -46,8 +46,9 @@ def read_bar(line: str, memory: Memory) -> list[Row] | None:
         found = {"epoch": float(number), **found}
     step = whole(found.pop("global_step", math.nan), step)
     found.pop("v_num", None)
-    kind: RowKind = "train"
-    return [Row(kind, step, found)]
+    if "reduced_train_loss" in found and math.isnan(found.get("loss", 0.0)):
+        del found["loss"]  # Lightning's own running loss: NaN when a step returns none
+    return [Row("train", step, found)]
 
 
 def read_keras(line: str, memory: Memory) -> list[Row] | None:
@@ -87,13 +88,14 @@ PROGRESS_BAR = Pattern(
             ),
         ),
         Example(
-            "Epoch 0: :   1%|          | 100/10000 [02:14<3:42:15, reduced_train_loss=10.90, "
-            "global_step=99.00, consumed_samples=800.0, train_step_timing in s=0.5]",
+            "Epoch 0: :   1%|          | 100/10000 [02:14<3:42:15, loss=nan, v_num=, "
+            "reduced_train_loss=10.90, global_step=99.00, consumed_samples=800.0, "
+            "train_step_timing in s=0.5",
             (
                 (
                     "train",
                     99,
-                    {"reduced_train_loss": 10.9, "train_step_timing in s": 0.5, "epoch": 0.0},
+                    {"reduced_train_loss": 10.9, "train_step_timing in s": 0.5, "loss": None},
                 ),
             ),
         ),

@@ -17,10 +17,10 @@ BRACKET = re.compile(
     r"[^\]\n]{0,40}\]:?\s{0,9}$"
 )
 BRACKET_ITEM = re.compile(
-    rf"\s{{0,40}}(?:Train )?([A-Za-z_][\w./@ -]{{0,119}})(?:=|: )"
+    rf"\s{{0,40}}(?:Train )?([A-Za-z_][\w./@ ()-]{{0,119}})(?:=|: )"
     rf"\s{{0,20}}({NUM})({UNIT})\s{{0,9}}"
 )
-TABLE_RULE = re.compile(r"[-+=]{8,200}\s{0,9}$")
+TABLE_RULE = re.compile(r"(?:^|[\s\]:>])[-+=]{8,200}\s{0,9}$")
 TABLE_ITEM = re.compile(
     r"\|\s{0,8}([\w./ @-]{1,80}?)\s{0,60}\|\s{0,40}([^|\s]{0,40})\s{0,60}\|\s{0,9}$"
 )
@@ -86,14 +86,14 @@ def read_bracket(line: str, memory: Memory) -> list[Row] | None:
 
 def read_table(line: str, memory: Memory) -> list[Row] | None:
     """A table between two rules, `|    loss   | 8.22  |`, with sections such as `| train/ |`."""
-    line = without_prefix(line).lstrip()
-    if TABLE_RULE.match(line):
+    if TABLE_RULE.search(line):
         rows = [step_taken(row) for row in memory.close_block()]
         memory.open_block("train", NO_STEP)
         memory.section = ""
         return [row for row in rows if row is not None]
     if memory.block is None:
         return None
+    line = line[max(line.find("|"), 0) :]
     match = TABLE_ITEM.match(line)
     if match is None:
         memory.block = None
@@ -156,6 +156,7 @@ OLMO = Pattern(
             "2024-01-31 12:00:00.000\thost:0\tolmo.train:700\tINFO\t[step=10/739328,epoch=0]\n"
             "    train/CrossEntropyLoss=10.95\n"
             "    optim/total_grad_norm=nan\n"
+            "    System/Peak GPU Memory (MB)=46,911\n"
             "    throughput/total_tokens=41,943,040\n"
             "2024-01-31 12:00:09.000\thost:0\tolmo.train:700\tINFO\tSaving",
             (

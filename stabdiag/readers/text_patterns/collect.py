@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import LogSoFar, Memory, Pattern, Row
 
 LONGEST_LINE = 65536  # characters; the longest metric line seen has 34 thousand
@@ -190,7 +191,7 @@ def rank_of(piece: str) -> str:
 
 def note_bar(piece: str, log: LogSoFar) -> None:
     """Remember the count of a tqdm bar without a description: a Trainer's steps."""
-    match = BAR.match(piece)
+    match = BAR.match(without_prefix(piece))
     if match is not None and (int(match[2]) in log.bars or len(log.bars) < 64):
         log.bar = int(match[2])
         log.bars[log.bar] = int(match[1])
@@ -203,8 +204,10 @@ def note_other_line(piece: str, result: Collected) -> None:
         log.argument_dumps += 1
     for word in FACT_WORDS:
         if word in piece:
-            dump = any(head in piece for head in ARGUMENT_DUMP) or piece.lstrip().startswith("{'")
-            if dump or DUMPED.fullmatch(piece):
+            dump = any(head in piece for head in ARGUMENT_DUMP) or without_prefix(
+                piece
+            ).lstrip().startswith("{'")
+            if dump or DUMPED.fullmatch(without_prefix(piece)):
                 for match in FACT.finditer(piece):
                     key = "max_grad_norm" if match[1] in CLIP_NAMES else match[1]
                     log.facts.setdefault(key, match[2].rstrip(".,"))

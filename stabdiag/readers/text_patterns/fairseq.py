@@ -9,7 +9,7 @@ from stabdiag.readers.text_patterns.record import NO_STEP, Example, Memory, Patt
 from stabdiag.readers.text_patterns.tokens import NUM, fields, segment_fields, to_float, whole
 
 EPOCH_ROW = re.compile(r"\| epoch ([0-9]{1,9}) \|")
-INNER = re.compile(r"\| epoch ([0-9]{1,9}):\s{1,12}([0-9]{1,12}) / ([0-9]{1,12}) (?=\w{1,60}=)")
+INNER = re.compile(r"\| epoch ([0-9]{1,9}):?\s{1,12}([0-9]{1,12}) / ([0-9]{1,12}) (?=\w{1,60}=)")
 JSON = re.compile(r"\| (train|train_inner|valid|test)[\w.-]{0,60} \| \{\"")
 ITEM = re.compile(rf"\"([^\"\n]{{1,120}})\":\s{{0,4}}\"?({NUM})\"?\s{{0,4}}(?=[,}}])")
 
@@ -34,6 +34,8 @@ def read_fairseq(line: str, memory: Memory) -> list[Row] | None:
     found = {"epoch": float(match[1]), **segment_fields(line[match.end() :].split("|"))}
     if " valid on " not in line:
         return row_of(found, "epoch", memory)
+    if "loss=" in line:
+        return []  # an evaluation under way
     named = {prefixed(key): value for key, value in found.items()}
     return row_of(named, "eval", memory)
 

@@ -10,13 +10,13 @@ from stabdiag.readers.text_patterns.record import Example, Memory, Pattern, Row,
 from stabdiag.readers.text_patterns.tokens import END, NUM, UNIT, WRAP, integer, value_of, whole
 
 POSITION = re.compile(
-    r"(?i)(?<![\w/.])(global[_ ]step|iterations?|iter|steps?|updates?|batch|epochs?|it|ep)"
+    r"(?i)(?<![\w/.])(global[_ ]step|iterations?|iters?|steps?|updates?|batch|epochs?|it|ep)"
     r"[\"']?\s{0,4}[:=#|]?\s{0,8}[\[(]?\s{0,6}([0-9][0-9,]{0,14})(?![\d,]*\.?\w)"
     r"(?:\s{0,3}(?:/|of)\s{0,3}([0-9,]{1,15}))?"
 )
 QUALIFIER = (
     r"(?:(?:train(?:ing)?|val(?:id|idation)?|test|eval(?:uation)?|dev|avg|average|mean|total|"
-    r"running|global|grad(?:ient)?|learning|loss|batch|epoch)[ ]){0,3}"
+    r"running|global|grad(?:ient)?|learning|loss|batch|epoch|\w{1,20}/\w{1,20})[ ]){0,3}"
 )
 METRIC = re.compile(
     rf"(?i)(?<![\w/.@-])[\"']?({QUALIFIER}[A-Za-z_][\w./@%+-]{{0,79}})[\"']?"
@@ -26,6 +26,7 @@ BARE = re.compile(
     rf"(?i)(?<![\w/.@-])({QUALIFIER}(?:[\w./-]{{0,40}}loss|[\w./]{{0,40}}norm|lr|ppl|acc))"
     rf"\s{{1,6}}({NUM})({UNIT}){END}"
 )
+LEADING = re.compile(r"\s{0,20}([0-9]{1,12})/([0-9]{1,12})\s")
 EVALUATION = re.compile(r"(?i)\b(?:val|valid|validation|eval|evaluation|test|dev)\b|\bval_")
 HELD_OUT = re.compile(
     r"(?i)(?:^|[\s/_.])(?:val|valid|validation|eval|evaluation|test|dev)(?![a-z])"
@@ -83,6 +84,9 @@ def positions(body: str) -> dict[str, tuple[int, int]]:
         word = match[1].lower().removesuffix("s")
         seen.setdefault(word, (integer(match[2]), integer(match[3]) if match[3] else 0))
     result = {}
+    leading = LEADING.match(body)
+    if leading is not None:
+        result["step"] = (integer(leading[1]), integer(leading[2]))
     for name, words in (("step", STEP_WORDS), ("epoch", EPOCH_WORDS)):
         for word in words:
             if word in seen:
@@ -165,6 +169,28 @@ GENERIC = Pattern(
                 ("train", 1, {"train_loss": 0.5, "val_loss": 0.75}),
                 ("train", 2, {"train_loss": 0.25}),
                 ("train", 3, {"val_loss": 0.625}),
+            ),
+        ),
+        Example(
+            "170/9500 (epoch 0.895), train_loss = 2.84438551, grad/param norm = 1.3375e-01, "
+            "time/batch = 0.1679s\n"
+            "171/9500 (epoch 0.900), train_loss = 2.82365211, grad/param norm = 1.1715e-01, "
+            "time/batch = 0.1658s\n"
+            "172/9500 (epoch 0.905), train_loss = nan, grad/param norm = nan, time/batch = 0.1s",
+            (
+                ("train", 170, {"train_loss": 2.84438551, "grad/param norm": 0.13375}),
+                ("train", 171, {"train_loss": 2.82365211}),
+                ("train", 172, {"train_loss": math.nan}),
+            ),
+        ),
+        Example(
+            "\titers: 100, epoch: 1 | loss: 0.3404325\n"
+            "\tspeed: 0.0710s/iter; left time: 907.8888s\n"
+            "\titers: 200, epoch: 1 | loss: 0.2512505\n\titers: 100, epoch: 2 | loss: 0.2106335",
+            (
+                ("train", 100, {"loss": 0.3404325}),
+                ("train", 200, {"loss": 0.2512505}),
+                ("train", 300, {"loss": 0.2106335, "epoch": 2.0}),
             ),
         ),
         Example(

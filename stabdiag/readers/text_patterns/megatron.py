@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import Example, Memory, Pattern, Row
 from stabdiag.readers.text_patterns.tokens import integer, segment_fields, whole
 
@@ -23,7 +24,9 @@ def read_iteration(line: str, memory: Memory) -> list[Row] | None:
     match = ITERATION.search(line)
     if match is None:
         return read_validation(line)
-    found = segment_fields((line[: match.start()] + "|" + line[match.end() :]).split("|"))
+    found = segment_fields(
+        (without_prefix(line[: match.start()]) + "|" + line[match.end() :]).split("|")
+    )
     step = integer(match[1])
     if not found:
         return None
@@ -31,7 +34,7 @@ def read_iteration(line: str, memory: Memory) -> list[Row] | None:
         for key in LOSSES:
             if key in found:
                 memory.numbers["loss name"] = LOSSES.index(key)
-    elif loss_was_nan(found, step, memory):
+    elif loss_was_nan(found, step - int(memory.numbers.get("step", 0)), memory):
         name = LOSSES[int(memory.numbers.get("loss name", 0))]
         found[name] = math.nan
         memory.repairs.setdefault(f"lines leave out {name}: it was NaN", []).append(memory.log.line)
@@ -39,12 +42,14 @@ def read_iteration(line: str, memory: Memory) -> list[Row] | None:
     return [Row("train", step, found)]
 
 
-def loss_was_nan(found: dict[str, float], step: int, memory: Memory) -> bool:
-    """Tell whether a line without a loss hides a NaN (and not only skipped iterations)."""
+def loss_was_nan(found: dict[str, float], interval: int, memory: Memory) -> bool:
+    """Tell whether a line without a loss hides a NaN, and not only skipped iterations."""
     if math.isnan(found.get("grad norm", 0.0)) or found.get("number of nan iterations", 0) > 0:
         return True
-    skipped = found.get("number of skipped iterations", 0)
-    return "loss name" in memory.numbers and not skipped > 0
+    skipped = found.get("number of skipped iterations")
+    if skipped is None:
+        return "loss name" in memory.numbers
+    return skipped < max(interval, 1)
 
 
 def read_validation(line: str) -> list[Row] | None:
@@ -100,6 +105,11 @@ MEGATRON = Pattern(
                 ("train", 10, {"lm loss": 9.5, "loss scale": 65536.0}),
                 ("train", 20, {"lm loss": None, "number of skipped iterations": 10.0}),
             ),
+        ),
+        Example(
+            " iteration        9/      10 | consumed samples:          108 | loss scale: 1.0 | "
+            "number of skipped iterations:   0 | number of nan iterations:   0 |",
+            (("train", 9, {"lm loss": math.nan}),),
         ),
         Example(
             " samples/sec: 14.5 | iteration       10/  320000 | "

@@ -18,9 +18,14 @@ from stabdiag.readers.text_patterns.tokens import (
 ITER = re.compile(rf"(?<![\w.])iter ([0-9]{{1,12}}): loss ({NUM})(?=,|\s|$)")
 EVAL = re.compile(rf"(?<![\w.])step ([0-9]{{1,12}}): train loss ({NUM}), val loss ({NUM})(?!\w)")
 PIPED = re.compile(
-    r"(?<![\w.:])[Ss]tep:?\s{1,12}([0-9]{1,12})(?:/[0-9]{1,12})?(?:\s\([0-9.]{1,9}%\))?\s{0,4}\|"
+    r"(?<![\w.])[Ss]tep:?\s{1,12}([0-9]{1,12})(?:/[0-9]{1,12})?(?:\s\([0-9.]{1,9}%\))?\s{0,4}\|"
     r"(?! loss [^|\n]{1,30}\([+-])"
 )
+LITGPT = re.compile(
+    rf"(?<![\w.])iter ([0-9]{{1,12}}) (?:\| )?step ([0-9]{{1,12}})(?::| \|) "
+    rf"loss(?: train(?: \(curr\))?:?)? ({NUM})(?=,|\s|$)"
+)
+LITGPT_EVAL = re.compile(rf"(?<![\w.])iter ([0-9]{{1,12}}): val loss:? ({NUM})(?=,|\s|$)")
 VALIDATION = re.compile(rf"\s{{0,9}}(validation loss|val loss(?=:)):?\s{{1,4}}({NUM})\s{{0,9}}")
 HELLASWAG = re.compile(
     r"\s{0,9}HellaSwag(?: accuracy)?:\s{1,4}[0-9]{1,9}/[0-9]{1,9}=([0-9]\.[0-9]{1,9})\s{0,9}"
@@ -42,10 +47,25 @@ def read_nanogpt(line: str, memory: Memory) -> list[Row] | None:
     return None
 
 
+def read_litgpt(line: str, memory: Memory) -> list[Row] | None:
+    """`Epoch 1 | iter 2 step 1 | loss train: 1.2, val: n/a | iter time: 298.27 ms (step)`.
+
+    The iteration counts micro-batches, several of them a step.
+    """
+    match = LITGPT.search(line)
+    if match is not None:
+        fields = {"step": to_float(match[2]), "loss": to_float(match[3])}
+        return [Row("train", integer(match[1]), fields)]
+    match = LITGPT_EVAL.search(line)
+    if match is not None:
+        return [Row("eval", integer(match[1]), {"val loss": to_float(match[2])})]
+    return None
+
+
 def read_piped(line: str, memory: Memory) -> list[Row] | None:
     """`step N | loss: x | lr y | norm: z | dt: ...ms`, and evaluations printed without a step."""
     match = PIPED.search(line)
-    if match is not None:
+    if match is not None and "iter " not in line[: match.start()]:
         fields = piped_fields(line[match.end() :])
         losses = [key for key in fields if "loss" in key.lower() or "bpb" in key.lower()]
         if not losses:
@@ -166,4 +186,25 @@ BUILD_NANOGPT_LOG = Pattern(
     ),
 )
 
-PATTERNS = (NANOGPT, BUILD_NANOGPT, BUILD_NANOGPT_LOG)
+LITGPT_CONSOLE = Pattern(
+    name="LitGPT console",
+    hints=("iter ",),
+    read=read_litgpt,
+    step_name="iter",
+    examples=(
+        Example(
+            "Epoch 1 | iter 4 step 1 | loss train: 1.585, val: n/a | iter time: 181.34 ms (step)\n"
+            "iter 76 step 38: loss nan, iter time: 197.87ms\n"
+            "iter 80: val loss 1.7258, val time: 3778.02 ms\n"
+            "iter 4810 | step 601: loss 0.2745, iter time: 131.68 ms",
+            (
+                ("train", 4, {"loss": 1.585, "step": 1.0}),
+                ("train", 76, {"loss": math.nan, "step": 38.0}),
+                ("eval", 80, {"val loss": 1.7258}),
+                ("train", 4810, {"loss": 0.2745}),
+            ),
+        ),
+    ),
+)
+
+PATTERNS = (NANOGPT, LITGPT_CONSOLE, BUILD_NANOGPT, BUILD_NANOGPT_LOG)

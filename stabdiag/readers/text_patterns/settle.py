@@ -13,6 +13,7 @@ from stabdiag.readers.text_patterns.collect import SHOWN_LINES, Collected, Found
 from stabdiag.readers.text_patterns.record import NO_STEP
 
 TRAINING = ("train", "epoch")
+FEWEST_OVERFLOWS = 3  # in a row, to say that a log ends in them; the scaler's search has 1 or 2
 REPEAT_WINDOW = 64  # rows: processes print the same point this close together, restarts don't
 
 
@@ -67,7 +68,7 @@ def settle(main: Found, companions: Sequence[Found], collected: Collected, cut: 
     keep &= epoch_rows_settled(draft, keep, notes)
     if cut and len(draft.kind):
         keep &= cut_row_settled(draft, keep, collected.lines, notes)
-    notes += other_notes(main, companions, collected)
+    notes += other_notes(main, companions, collected) + trailing_overflows(draft)
     rows = np.flatnonzero(keep)
     return Settled(
         kind=tuple(draft.kind[row] for row in rows),
@@ -339,6 +340,16 @@ def cut_row_settled(draft: Draft, keep: Mask, lines: int, notes: list[Note]) -> 
         text = "the last line has no line break: its last number may be cut short"
         notes.append(note_of("guessed", text, [lines]))
     return result
+
+
+def trailing_overflows(draft: Draft) -> list[Note]:
+    """Note that the log ends in skipped steps, one after another, with no step in between."""
+    steady = np.flatnonzero(~draft.aside)
+    after = draft.line[int(steady[-1]) + 1 if steady.size else 0 :]
+    if after.size < FEWEST_OVERFLOWS:
+        return []
+    lines = tuple(int(line) for line in after[:SHOWN_LINES])
+    return [Note("ending", "overflow messages in a row end the log", int(after.size), lines)]
 
 
 def memory_notes(main: Found) -> list[Note]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from stabdiag.errors import InputError
-from stabdiag.model import LogTable
+from stabdiag.model import LogTable, Mask
 from stabdiag.readers.columnar import in_memory, read_columnar
+from stabdiag.readers.lists import MixedLists
+from stabdiag.readers.records import column_cells
 
 _NAME = "<table>"
 

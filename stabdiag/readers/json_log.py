@@ -1,4 +1,4 @@
-"""JSON documents: lists of records, objects of columns, trainer states, cut ones as far as they go."""
+"""JSON documents: lists of records, columns, trainer states; cut ones as far as they go."""
 
 from __future__ import annotations
 

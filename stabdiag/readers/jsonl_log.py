@@ -15,7 +15,7 @@ from stabdiag.readers.records import Record, records_piece, row_kinds, without_e
 from stabdiag.readers.source import Source, blocks
 from stabdiag.readers.tally import Tally
 
-# A block that Arrow refuses is tried again in parts of this size, so that one bad line costs little.
+# A block that Arrow refuses is tried again in parts of this size: one bad line then costs little.
 _PART_BYTES = 1 << 20
 _MOST_KEYS = 100_000
 _DECODER = json.JSONDecoder()

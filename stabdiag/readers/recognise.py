@@ -57,18 +57,13 @@ def json_document(source: Source) -> str:
 
 def table_of_text(source: Source) -> str:
     """Know a table by a header over rows of numbers that fit it."""
-    text = head_text(source)
-    if "\0" in text:
-        text = text.replace("\0", "")
+    text = head_text(source).replace("\0", "")
     dialect = dialect_of(text)
     if dialect:
         return dialect.reason
     name = source.path.name.lower() if source.path else ""
-    return (
-        "its suffix"
-        if any(f"{s}" in name for s in _TABLE_SUFFIXES) and not _is_console(text)
-        else ""
-    )
+    of_tables = any(suffix in name for suffix in _TABLE_SUFFIXES)
+    return "its suffix" if of_tables and not _is_console(text) else ""
 
 
 def text(source: Source) -> str:

@@ -91,7 +91,7 @@ def _ordered(
         numbers = tuple(range(len(everything), len(everything) + len(mine)))
         everything += mine
         serious = [f for f in mine if f.severity > 1]
-        if o.skipped and not mine:
+        if o.skipped and not serious:
             status, reason = "skipped", o.skipped
         elif serious:
             status, reason = "found", serious[0].message

@@ -11,7 +11,6 @@ from stabdiag.model import F64
 
 MAD_TO_SIGMA = 1.4826  # 1 / Phi^-1(3/4): the MAD estimates sigma for normal data
 CORRELATED = 0.6  # a residual spread this far above the differences' means correlated noise
-POWER_LAW_POINTS = 2_000  # from here on the tail is taken as a power law
 EXACT_POINTS = (
     50_000  # up to here every point has its own window; beyond, one window serves several
 )
@@ -109,15 +108,13 @@ def score(x: F64, baseline: Baseline, floor: float) -> F64:
 def tail_threshold(z: F64, *, false_alarms: float, least: float) -> float:
     """Score that a lone point must pass, given the run's length and its own upper tail.
 
-    The largest max(20, sqrt(N)) scores are taken as the tail, with a slope from their *median*
-    excess so that a few true spikes don't stretch it; the threshold is where `false_alarms`
-    points of this many are expected. Up to 2,000 points the tail is taken as exponential; longer
-    runs show enough of it to tell a power law (and are long enough to need to). Never below
-    `least`.
+    The largest max(20, sqrt(N)) scores are taken as a power law, P(Z > z) ~ z^-a, with `a` from
+    their *median* log excess so that a few true spikes don't stretch it; the threshold is where
+    `false_alarms` points of this many are expected. Never below `least`.
 
     Args:
         z: shape [N], scores; NaN is not tested. Leave sustained excursions out.
-        false_alarms: expected number of lone points above the threshold in a healthy run.
+        false_alarms: expected number of points above the threshold in a healthy run.
         least: smallest threshold returned.
 
     Source: Hill (1975), with the median in place of the mean.
@@ -126,13 +123,12 @@ def tail_threshold(z: F64, *, false_alarms: float, least: float) -> float:
     if tested.size < 60:
         return least
     count = max(20, int(np.sqrt(tested.size)))
+    if false_alarms >= count:
+        return max(least, float(np.quantile(tested, 1.0 - min(1.0, false_alarms / tested.size))))
     top = np.partition(tested, tested.size - count)[tested.size - count :]
     edge = max(float(top.min()), 1.0)
     middle = float(np.median(top))
     if middle <= edge:
         return least
     halvings = np.log2(count / false_alarms)
-    exponential = edge + (middle - edge) * halvings
-    if tested.size <= POWER_LAW_POINTS:
-        return max(least, float(exponential))
     return max(least, float(edge * (middle / edge) ** halvings))

@@ -28,7 +28,6 @@ from stabdiag.steps.view import View
 TITLE = "Isolate the timeline"
 
 
-
 def report(timeline: Timeline) -> Outcome:
     """Say what the timeline shows; skipped where neither loss nor grad norm can be judged."""
     view = timeline.view
@@ -53,7 +52,19 @@ def report(timeline: Timeline) -> Outcome:
     _learning_rate(timeline, findings, signs)
     _restarts(timeline, findings, signs)
     _whole_run(timeline, findings, signs)
-    return Outcome(1, TITLE, tuple(looked), tuple(findings), tuple(signs))
+    return Outcome(1, TITLE, tuple(looked), tuple(findings), tuple(signs), _untested(view))
+
+
+def _untested(view: View) -> str:
+    """Why the timeline can't be told, "" where it can: nothing was scored."""
+    if view.loss is None:
+        return "no loss is logged: the grad norm alone can't say when it began"
+    finite = int(np.count_nonzero(np.isfinite(view.loss.x)))
+    if finite == 0:
+        return "no finite loss is logged"
+    if not np.isfinite(view.loss.z).any():
+        return f"{finite} finite points of the loss: too few for a baseline"
+    return ""
 
 
 def _episode(number: int, draft: Draft, view: View, findings: list[Finding]) -> None:
@@ -88,34 +99,6 @@ def _episode(number: int, draft: Draft, view: View, findings: list[Finding]) -> 
                 f"(score {e.score:.1f})"
             )
             findings.append(finding(GRAD_SPIKE, text, step=e.onset, last_step=e.end, data=data))
-
-
-LEAST_ERROR
-        findings.append(
-            finding(
-                rule,
-                text,
-                step=event.onset,
-                last_step=draft.end,
-                severity=Severity.WARNING if mild else rule.severity,
-                data={"score": event.score, "size": event.size, "peak_step": event.peak},
-            )
-        )
-    for e in draft.events:
-        data = {"score": e.score, "ratio": e.ratio}
-        if e.kind == "grad_growth":
-            text = growth_text(e)
-            findings.append(finding(GRAD_GROWTH, text, step=e.onset, data=data))
-        if e.kind == "grad_spike":
-            text = (
-                f"the grad norm rose to {e.ratio:.3g} times its level at step {e.peak} "
-                f"(score {e.score:.1f})"
-            )
-            findings.append(finding(GRAD_SPIKE, text, step=e.onset, last_step=e.end, data=data))
-
-
-def growth_text(event: Event) -> str:
-    return f"the grad norm grew {event.ratio:.3g} times from step {event.onset} on and stayed there"
 
 
 LEAST_ERROR = 6.0

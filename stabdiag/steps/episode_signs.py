@@ -7,12 +7,18 @@ import numpy as np
 from stabdiag.causes.signs import Sign
 from stabdiag.signals.precursors import blip_rate, lone_blips, rise_before
 from stabdiag.steps.episodes import Draft
+from stabdiag.steps.events import Event
 from stabdiag.steps.outcome import ramp
 from stabdiag.steps.timeline import Timeline
 
 BLIP_FACTOR = 3.0  # times the level: SIGNALS, lone steps ahead of a natural spike
 BLIP_BACK = 25
 HOLD_POINTS = 4  # SIGNALS: a half-life of 5 points or more is most often the data's
+
+
+def growth_text(event: Event) -> str:
+    """The sentence for a grad norm that grew for good."""
+    return f"the grad norm grew {event.ratio:.3g} times from step {event.onset} on and stayed there"
 
 
 def episode_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]) -> None:

@@ -18,6 +18,7 @@ from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
 SHIFT_POINTS = 5  # a level shift is the median of so many points
+SHIFT_SCALE = float(np.sqrt(SHIFT_POINTS) / 1.25)  # from its height in spreads to its score
 USUAL_POINTS = 50  # changes of the parameter norm that make its usual one
 MANY = 200  # spikes kept of one series: beyond, the largest
 
@@ -88,18 +89,17 @@ def loss_spikes(view: View) -> list[Event]:
     asked = view.settings.spike_threshold
     least = limits(LOSS_SPIKE, "min_score")
     strict = 1.0 if asked is None else max(1.0, asked / least)
-    own = np.full(loss.x.size, loss.threshold)
     with np.errstate(invalid="ignore"):
         high = loss.excess >= height
-        lone = (loss.z >= own) & high
-        # two neighbours above the plain threshold are no single outlier of a heavy tail
-        plain = (loss.z >= strict * least) & high
+        lone = (loss.z >= loss.threshold) & high
+        # two neighbours above a threshold are no single outlier of a heavy tail
+        plain = (loss.z >= loss.pair_threshold) & high
         pair = plain & (np.roll(plain, 1) | np.roll(plain, -1))
         joint = (loss.z >= strict * limits(LOSS_SPIKE, "joint_score")) & high
         joint &= _near(loss, view.grad, _hot_grad(view))
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
-        lasting = (shift >= strict * limits(LEVEL_SHIFT, "min_score")) & tall
+        lasting = (shift >= SHIFT_SCALE * loss.median_threshold) & tall
     hot = lone | pair | joint | (lasting & (loss.z > 2.0))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []

@@ -8,9 +8,8 @@ import numpy as np
 
 from stabdiag.model import F64, I64, Mask, Run, Series
 from stabdiag.rules import Limits
-from stabdiag.rules.timeline import GRAD_SPIKE, LOSS_SPIKE
+from stabdiag.rules.timeline import GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
 from stabdiag.signals.baseline import (
-    POWER_LAW_POINTS,
     Baseline,
     score,
     tail_threshold,
@@ -19,7 +18,8 @@ from stabdiag.signals.baseline import (
 from stabdiag.signals.trend import saturated_share
 
 FLOOR_SHARE = 0.002  # of the loss range: a spread below this is rounding (five digits are logged)
-SHORT_RUN_CAP = 3.0
+SHORT_RUN_POINTS = 2_000
+SHORT_RUN_CAP = 4.0
 LOG_FLOOR = 0.05  # of a log: 5 % steps of a norm are never a spike
 
 
@@ -71,7 +71,8 @@ class Scored:
     """A track with its baseline and scores, [N] each, in the unit of `x`.
 
     `x` is the value itself (loss) or its log (norms). `unit` is the size against which heights
-    are judged: the range that the loss covered; 1 for logs. `threshold` is the score a lone point
+    are judged: the range that the loss covered; 1 for logs. `threshold`, `pair_threshold` and
+    `median_threshold` are the scores that a lone point, two neighbours, and the median of five
     must pass.
     """
 
@@ -82,6 +83,8 @@ class Scored:
     unit: float
     floor: float
     threshold: float
+    pair_threshold: float = 0.0
+    median_threshold: float = 0.0
 
     @property
     def excess(self) -> F64:
@@ -120,15 +123,33 @@ def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | 
     unit = loss_unit(loss.value)
     floor = FLOOR_SHARE * unit
     z = score(loss.value, base, floor)
-    threshold = z_user
-    if threshold is None:
-        least = limits(LOSS_SPIKE, "min_score")
-        threshold = tail_threshold(
-            _without_events(z), false_alarms=limits(LOSS_SPIKE, "false_alarms"), least=least
-        )
-        if finite <= POWER_LAW_POINTS:  # a short run shows too little of its tail to ask for more
-            threshold = min(threshold, SHORT_RUN_CAP * least)
-    return Scored(loss, loss.value, base, z, unit, floor, threshold)
+    thresholds = _thresholds(z, finite, limits, z_user)
+    return Scored(loss, loss.value, base, z, unit, floor, *thresholds)
+
+
+def _thresholds(
+    z: F64, points: int, limits: Limits, z_user: float | None
+) -> tuple[float, float, float]:
+    """Scores that a lone point, a pair, and the median of five must pass.
+
+    The user's own for all three, else what the run's length and tail ask for: a healthy run of N
+    independent points with P(Z > z) = p shows N p lone points, N p^2 pairs and 10 N p^3 windows of
+    five with three above.
+    """
+    alarms = limits(LOSS_SPIKE, "false_alarms")
+    least = limits(LOSS_SPIKE, "min_score")
+    median_of_five = 1.25 / np.sqrt(5.0) * limits(LEVEL_SHIFT, "min_score")
+    if z_user is not None:
+        return z_user, z_user, median_of_five * max(1.0, z_user / least)
+    clean = _without_events(z)
+    lone = tail_threshold(clean, false_alarms=alarms, least=least)
+    if points <= SHORT_RUN_POINTS:  # it shows too little of its tail to ask for more
+        lone = min(lone, SHORT_RUN_CAP * least)
+    pair = tail_threshold(clean, false_alarms=np.sqrt(alarms * points), least=least)
+    five = tail_threshold(
+        clean, false_alarms=(0.1 * alarms * points**2) ** (1 / 3), least=median_of_five
+    )
+    return lone, min(pair, lone), five
 
 
 def score_norm(norm: Track, limits: Limits, window: int | None) -> Scored:

@@ -9,6 +9,7 @@ from pathlib import Path
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
 from stabdiag.readers.detect import detect
+from stabdiag.readers.folder import read_folder
 from stabdiag.readers.frame import read_table
 from stabdiag.readers.shards import joined
 from stabdiag.readers.source import open_source
@@ -31,6 +32,8 @@ def read_log(paths: Sequence[Path | str]) -> LogTable:
 
 
 def _read_one(path: Path | str) -> LogTable:
+    if str(path) != "-" and Path(path).is_dir():
+        return read_folder(Path(path))
     source = open_source(path)
     reader, reason = detect(source)
     return replace(reader.read(source), detection=f"{reader.name}: {reason}")

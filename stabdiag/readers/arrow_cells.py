@@ -1,4 +1,4 @@
-"""Arrow columns of any type to cells: nested ones taken apart, times in seconds, words as they are."""
+"""Arrow columns of any type to cells: structs taken apart, times in seconds, words as they are."""
 
 from __future__ import annotations
 

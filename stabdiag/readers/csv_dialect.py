@@ -1,4 +1,4 @@
-"""How a table of text is written: delimiter, header, decimal sign, found by trying them on its head."""
+"""How a table of text is written: delimiter, header, decimal sign, found by trying on its head."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from stabdiag.readers.cells import Decimal, cell_number, is_missing
 
@@ -135,7 +136,7 @@ def _with_extra_names(header: Sequence[str], body: Sequence[Sequence[str]]) -> t
     if len(body) >= 2 and all(len(cells) == len(header) + 1 for cells in body):
         first = [cells[0] for cells in body]
         counted = all(cell.isdecimal() for cell in first) and all(
-            int(b) - int(a) == 1 for a, b in zip(first, first[1:], strict=False)
+            int(b) - int(a) == 1 for a, b in pairwise(first)
         )
         if counted and not all(is_missing(cells[-1]) for cells in body):
             return ("", *header)

@@ -1,4 +1,4 @@
-"""Tables of text: CSV and its relatives. Clean blocks of lines go the fast way, odd ones row by row."""
+"""Tables of text: CSV and its relatives. Clean blocks of lines go fast, odd ones row by row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _dialect(source: Source) -> Dialect:
         rest = source.head[first_nul:]
         last_nul = first_nul + len(rest) - len(rest.lstrip(b"\0")) - 1
         raise InputError(
-            f"{source.name}, line 1: the bytes {first_nul} to {last_nul} are NUL, the header is lost",
+            f"{source.name}, line 1: bytes {first_nul} to {last_nul} are NUL, the header is lost",
             "the file was cut while its writer had it open: name another copy, or put the header"
             " back as first line",
         )

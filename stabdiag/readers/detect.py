@@ -49,7 +49,7 @@ def _refuse_foreign(source: Source) -> None:
     if _EVENTS in head[:64]:
         raise InputError(
             f"{source.name}: a TensorBoard event file",
-            "export its scalars from TensorBoard as CSV or JSON and name those files or their folder",
+            "export its scalars as CSV from TensorBoard and name those files or their folder",
         )
     for magic, what, todo in _FOREIGN:
         if head.startswith(magic):

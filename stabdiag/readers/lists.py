@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+_NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:[ ;|,]+{_NUMBER})+")
+_BETWEEN = re.compile(r"[ ;|,]+")
 ListCell = tuple[float | str, ...]
 
 
@@ -57,7 +61,9 @@ def list_cells(cells: pa.Array | MixedLists) -> Sequence[ListCell | None]:
 
 
 def list_in_text(text: str) -> ListCell | None:
-    """Read text such as "[12, 55]" or "['a', 'b']" as a list; None where it is none."""
+    """Read text such as "[12, 55]", "['a', 'b']" or "12 55" as a list; None where it is none."""
+    if _NUMBERS.fullmatch(text):
+        return tuple(float(part) for part in _BETWEEN.split(text))
     if not (text.startswith("[") and text.endswith("]")):
         return None
     try:

@@ -1,6 +1,6 @@
 """stabdiag: the post-mortem analyzer for training logs.
 
-`analyze` is the whole job; `read_run` and `diagnose` are its two halves.
+`analyze` is the whole job; `read_run` and `stabdiag.diagnose.diagnose` are its two halves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     LogSource: TypeAlias = str | PathLike[str] | pd.DataFrame | pa.Table
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "analyze", "diagnose", "read_run"]
+__all__ = ["__version__", "analyze", "read_run"]
 
 
 def read_run(*logs: LogSource, settings: Settings | None = None) -> Run:
@@ -42,14 +42,6 @@ def read_run(*logs: LogSource, settings: Settings | None = None) -> Run:
     return build_run(table, plan, run=s.run, first_step=s.first_step, last_step=s.last_step)
 
 
-def diagnose(run: Run, settings: Settings | None = None) -> Report:
-    """Diagnose a run: the five steps, the ledger, the verdict."""
-    from stabdiag.diagnose import diagnose as five_steps
-    from stabdiag.settings import Settings
-
-    return five_steps(run, settings if settings is not None else Settings())
-
-
 def analyze(*logs: LogSource, settings: Settings | None = None) -> Report:
     """Read a log and diagnose the run in it: what `stabdiag analyze LOG` does.
 
@@ -60,4 +52,8 @@ def analyze(*logs: LogSource, settings: Settings | None = None) -> Report:
     Raises:
         StabdiagError: as `read_run`.
     """
-    return diagnose(read_run(*logs, settings=settings), settings)
+    from stabdiag.diagnose import diagnose
+    from stabdiag.settings import Settings
+
+    run = read_run(*logs, settings=settings)
+    return diagnose(run, settings if settings is not None else Settings())

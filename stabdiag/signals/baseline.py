@@ -37,7 +37,7 @@ def trailing_median(y: F64, window: int, min_points: int) -> F64:
         out[i] = np.median(y[:i])
     if n <= window:
         return out
-    stride = max(1, n // EXACT_POINTS)
+    stride = max(1, min(n // EXACT_POINTS, window // 4))
     past = sliding_window_view(y, window)[: n - window : stride]
     middle = np.empty(past.shape[0])
     block = max(1, 2_000_000 // window)  # bounds the copies to some 16 MB

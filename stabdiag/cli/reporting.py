@@ -79,9 +79,10 @@ def request_of(
 
 def analysed(request: Request) -> Report:
     """Return the diagnosis of the logs that are meant."""
-    from stabdiag import analyze
+    from stabdiag import read_run
+    from stabdiag.diagnose import diagnose
 
-    return analyze(*request.logs, settings=request.settings)
+    return diagnose(read_run(*request.logs, settings=request.settings), request.settings)
 
 
 def _text(report: Report, name: str, part: str | None, view: View) -> str:

@@ -10,10 +10,14 @@ Tone = Literal["plain", "strong", "dim", "good", "warn", "bad", "command"]
 
 @dataclass(frozen=True)
 class Span:
-    """A run of characters in one tone; `text` is as it came, the layout makes it harmless."""
+    """A run of characters in one tone; `text` is as it came, the layout makes it harmless.
+
+    What is `whole` is not broken between its words where it fits on a line; commands never are.
+    """
 
     text: str
     tone: Tone = "plain"
+    whole: bool = False
 
 
 Words = tuple[Span, ...]

@@ -10,7 +10,8 @@ from itertools import pairwise
 from stabdiag.findings import ChartSeries
 from stabdiag.reporters.numbers import number
 
-HEIGHT = 6
+HIGH, LOW = 6, 3  # rows of a chart: of what tells the story, of what goes with it
+HEIGHTS: Mapping[str, int] = {"loss": HIGH, "grad_norm": HIGH}
 MARGIN = 12  # columns left of the plot, for the labels of the axis
 MIN_PLOT = 16
 _HELD_GAPS = 3  # a stretch without points longer than this many usual gaps stays empty
@@ -65,16 +66,17 @@ def charts(
 
 
 def _chart(one: ChartSeries, first: int, last: int, plot: int, ink: Ink) -> list[str]:
+    height = HEIGHTS.get(one.name, LOW)
     columns = _binned(one, first, last, plot)
     finite = [value for value in columns.largest if value is not None]
     if not finite:
         return [f"{one.name}: no finite value", *_floor(columns, plot, ink)]
     low, high = min(finite), max(finite)
     log = low > 0 and high > low
-    levels = [_level(value, low, high, log, len(ink.bars)) for value in columns.largest]
+    levels = [_level(value, low, high, log, height * len(ink.bars)) for value in columns.largest]
     rows = [f"{one.name}{' (log scale)' if log else ''}"]
-    for row in range(HEIGHT - 1, -1, -1):
-        label = number(high) if row == HEIGHT - 1 else number(low) if row == 0 else ""
+    for row in range(height - 1, -1, -1):
+        label = number(high) if row == height - 1 else number(low) if row == 0 else ""
         cells = (_cell(level, row, ink) for level in levels)
         rows.append(f"{label.rjust(MARGIN - 2)} {ink.axis}{''.join(cells)}")
     return [*rows, *_floor(columns, plot, ink)]
@@ -115,17 +117,17 @@ def _column(step: int, first: int, last: int, plot: int) -> int:
     return min(plot - 1, (step - first) * plot // (last - first + 1))
 
 
-def _level(value: float | None, low: float, high: float, log: bool, parts: int) -> int:
-    """Height of a value in parts of a cell: 1 for the lowest, `HEIGHT * parts` for the highest."""
+def _level(value: float | None, low: float, high: float, log: bool, most: int) -> int:
+    """Height of a value in parts of a cell: 1 for the lowest, `most` for the highest."""
     if value is None:
         return 0
     if high == low:
-        return HEIGHT * parts // 2
+        return most // 2
     if log:
         share = (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
     else:
         share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: no overflow near the limit
-    return 1 + round(share * (HEIGHT * parts - 1))
+    return 1 + round(share * (most - 1))
 
 
 def _cell(level: int, row: int, ink: Ink) -> str:

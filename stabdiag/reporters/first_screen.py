@@ -49,7 +49,7 @@ def first_screen(report: Report) -> tuple[Block, ...]:
         ("root", _root(report)),
         ("handbook", _handbook(report)),
         ("checked", _checked(report)),
-        ("to settle", prose("; ".join(verdict.settle))),
+        ("to settle", _to_settle(report)),
     )
     rows = tuple((words(Span(name, "dim")), text) for name, text in answers if text)
     blocks: tuple[Block, ...] = (
@@ -59,7 +59,7 @@ def first_screen(report: Report) -> tuple[Block, ...]:
         Labelled(rows),
     )
     if report.next_steps:
-        todo = Items(tuple(prose(step) for step in report.next_steps))
+        todo = Items(tuple(_action(step) for step in report.next_steps))
         blocks += (Heading("Do this next"), todo)
     return blocks
 
@@ -103,8 +103,8 @@ def header(report: Report) -> Words:
     name = f", run {run.name}" if run.name and run.siblings else ""
     unit = run.axis if run.axis.endswith("s") else f"{run.axis}s"
     span = f", {unit} {run.first_step} to {run.last_step}" if run.first_step is not None else ""
-    facts = f"  {run.format}, {count(run.rows, 'row')}{span}{name}"
-    return words(Span(f"stabdiag {report.version}", "dim"), f"  {files}", Span(facts, "dim"))
+    facts = Span(f"{run.format}, {count(run.rows, 'row')}{span}{name}", "dim", whole=True)
+    return words(Span(f"stabdiag {report.version}", "dim", whole=True), f"  {files}  ", facts)
 
 
 def _when(report: Report) -> Words:
@@ -174,18 +174,26 @@ def _root(report: Report) -> Words:
 
 
 def _handbook(report: Report) -> Words:
-    episode = main_episode(report)
-    if episode is None:
+    if report.verdict.handbook:
         return prose(report.verdict.handbook)
-    reading = handbook_reading(episode)
-    differs = f"; {report.verdict.handbook}" if report.verdict.handbook else ""
-    return prose(reading + differs)
+    episode = main_episode(report)
+    return prose(handbook_reading(episode)) if episode else ()
+
+
+def _to_settle(report: Report) -> Words:
+    """What logging would settle, as far as the next steps don't say it."""
+    actions = " ".join(report.next_steps)
+    return prose("; ".join(text for text in report.verdict.settle if text not in actions))
+
+
+def _action(step: str) -> Words:
+    return words(Span(step, "command")) if step.startswith("stabdiag ") else prose(step)
 
 
 def _checked(report: Report) -> Words:
     skipped = [result for result in report.workflow if result.status == "skipped"]
     seen = len(report.workflow) - len(skipped)
-    text = f"{seen} of {len(report.workflow)} steps"
+    text = f"{seen} of {len(report.workflow)} steps" if skipped else "all five steps"
     if skipped:
         text += "; skipped: " + ", ".join(
             f"{result.step} {STEP_WORDS[result.step]}" for result in skipped

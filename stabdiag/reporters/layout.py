@@ -27,7 +27,7 @@ from stabdiag.reporters.view import View
 
 GAP = 2  # columns between two cells
 MIN_WIDTH = 20
-GLUE = "\ue000"  # stands for a blank inside a command while lines are broken
+GLUE = "\ue000"  # stands for a blank that keeps its line while lines are broken
 
 _STYLES: Mapping[Tone, str] = {
     "plain": "",
@@ -156,7 +156,7 @@ def _stacked(table: Table, view: View) -> list[Text]:
 
 
 def _wrapped(text: Text, width: int) -> list[Text]:
-    """The lines of `text`; a command is broken only where it is longer than a line."""
+    """The lines of `text`; what is glued is broken only where it is longer than a line."""
     glued = text.copy()
     glued.plain = " ".join(
         word.replace(GLUE, " ") if len(word) > width else word for word in text.plain.split(" ")
@@ -176,8 +176,8 @@ def _text(spans: Words, view: View) -> Text:
     text = Text()
     for span in spans:
         safe = _safe(span.text, view)
-        glued = safe.replace(" ", GLUE) if span.tone == "command" else safe
-        text.append(glued, style=_STYLES[span.tone])
+        keep = span.whole or span.tone == "command"
+        text.append(safe.replace(" ", GLUE) if keep else safe, style=_STYLES[span.tone])
     return text
 
 

@@ -38,6 +38,7 @@ from stabdiag.reporters.sections import (
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
 _SHOWN_LAYERS = 30
+_DRAWN = ("loss", "grad_norm", "lr", "loss_scale")
 
 
 def part_page(report: Report, part: str, view: View) -> tuple[Block, ...]:
@@ -56,9 +57,10 @@ def part_page(report: Report, part: str, view: View) -> tuple[Block, ...]:
 
 def _timeline(report: Report, view: View) -> tuple[Block, ...]:
     marks = {str(place): e.onset_step for place, e in enumerate(report.episodes, start=1)}
-    drawn = charts(report.charts, marks, view.width, view.ascii_only)
+    shown = [series for series in report.charts if series.name in _DRAWN]
+    drawn = charts(shown, marks, view.width, view.ascii_only)
     chart: tuple[Block, ...] = (Heading("Chart"), Drawing(drawn)) if drawn else ()
-    return (*chart, *section("Events", _events(report)))
+    return (*chart, *section("Events", _events(report)), *_spike_score(report))
 
 
 def _events(report: Report) -> tuple[Block, ...]:
@@ -76,6 +78,22 @@ def _events(report: Report) -> tuple[Block, ...]:
         Heading("What the handbook's rule reads"),
         Labelled(readings),
     )
+
+
+def _spike_score(report: Report) -> tuple[Block, ...]:
+    """The OLMo 2 spike score: a headline that runs are compared by."""
+    score = report.spike_score
+    shares = [
+        f"{name} {number(100 * share, 2)} %"
+        for name in ("loss", "grad_norm")
+        if (share := score.get(name)) is not None
+    ]
+    text = ", ".join(shares) or str(score.get("note", ""))
+    if not text:
+        return ()
+    what = f"share of points {number(score.get('deviations'))} standard deviations off"
+    label = words(Span("OLMo 2 spike score", "dim"))
+    return (Heading("Spike score"), Labelled(((label, words(f"{text} ({what})")),)))
 
 
 def _event(place: int, episode: Episode) -> tuple[Words, ...]:

@@ -48,15 +48,21 @@ def steps_section(report: Report, results: Sequence[StepResult]) -> tuple[Block,
         status = Span(f"{result.status.upper():8}", _STATUS_TONES[result.status])
         rules = list(dict.fromkeys(report.findings[index].rule for index in result.findings))
         names = f" [{', '.join(rules)}]" if rules else ""
-        rows.append(
-            (
-                words(f"{result.step} ", status),
-                words(Span(result.title, "strong"), ": ", *prose(result.reason), names),
-            )
-        )
+        text = words(Span(result.title, "strong"), ": ", *prose(_reason(report, result)), names)
+        rows.append((words(f"{result.step} ", status), text))
         if result.looked_at:
             rows.append((words(), words(Span(f"looked at: {', '.join(result.looked_at)}", "dim"))))
     return (Labelled(tuple(rows)),) if rows else ()
+
+
+def _reason(report: Report, result: StepResult) -> str:
+    """The reason of a status; in words where it only repeats what was looked at."""
+    if result.reason and result.reason != "; ".join(result.looked_at):
+        return result.reason
+    found = list(dict.fromkeys(report.findings[index].name for index in result.findings))
+    if not found:
+        return "nothing found"
+    return ", ".join(found) if result.status == "found" else f"{', '.join(found)}, no more"
 
 
 def findings_section(findings: Iterable[Finding]) -> tuple[Block, ...]:

@@ -68,7 +68,13 @@ def diverged_report() -> Report:
             "Look at the batch before the spike: `stabdiag batch gpt-small.jsonl --step 699`.",
             "Resume from a checkpoint at or before step 690.",
         ),
-        spike_score={"loss": 0.0042, "grad_norm": 0.011, "caveat": "fewer than 1,000 points"},
+        spike_score={
+            "window": 1000,
+            "deviations": 7.0,
+            "loss": 0.0042,
+            "grad_norm": None,
+            "note": "too short for it: needs more than 1000 values",
+        },
         thresholds={"SD102.min_ratio": 4.0, "SD101.min_z": 6.0},
         charts=_charts(),
     )

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stabdiag.findings import ChartSeries
-from stabdiag.reporters.chart import HEIGHT, MARGIN, charts
+from stabdiag.reporters.chart import HIGH as HEIGHT
+from stabdiag.reporters.chart import MARGIN, charts
 
 
 def chart(step: list[int], value: list[float], width: int = 60, **marks: int) -> list[str]:

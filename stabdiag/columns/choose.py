@@ -65,6 +65,7 @@ def choose(
     notes: tuple[Note, ...] = ()
     if "loss" not in winners and "loss" not in taken:
         roles, sums, notes = _loss_from_parts(roles)
+    roles = _without_policy_clipping(roles)
     return Chosen(tuple(roles), sums, notes)
 
 
@@ -159,6 +160,19 @@ def _loss_from_parts(
     others = ", ".join(out[i].column for i in further[1:4])
     text = f"no total loss is logged: {column} is taken for it, not {others}"
     return out, sums, (Note("guessed", text, len(further)),)
+
+
+def _without_policy_clipping(roles: Sequence[ColumnRole]) -> list[ColumnRole]:
+    """PPO's clip fraction is of the policy's ratio, not of gradients."""
+    if not any(words(role.column).endswith(("approx_kl", "clip_range")) for role in roles):
+        return list(roles)
+    why = "the share of clipped policy ratios, not of gradients"
+    return [
+        replace(role, kind="other", name=f"other/{role.column}", why=why)
+        if role.name == "clip_fraction"
+        else role
+        for role in roles
+    ]
 
 
 def _part(role: ColumnRole) -> str:

@@ -52,7 +52,8 @@ class ColumnPlan:
     `step` is the column that numbers the rows (None: rows are counted), `axis` what it counts
     ("step", "epoch", "tokens", "row"). `run_column` tells stacked runs apart, `kind_column` train
     from eval rows. `wide_runs` names the runs of a chart export with one column a run and metric.
-    `sums` maps a canonical name to the columns whose sum stands for it.
+    `sums` maps a canonical name to the columns whose sum stands for it, `roots` to those whose
+    squares' sum has it as its root (a norm over the layers).
     """
 
     roles: tuple[ColumnRole, ...]
@@ -62,4 +63,5 @@ class ColumnPlan:
     kind_column: str | None = None
     wide_runs: tuple[str, ...] = ()
     sums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()

@@ -8,12 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from stabdiag.columns.choose import Chosen, choose, rivals
+from stabdiag.columns.names import words
 from stabdiag.columns.overrides import given_role, given_roles
 from stabdiag.columns.recognise import Candidate, recognise
-from stabdiag.columns.records import ColumnPlan, ColumnRole
+from stabdiag.columns.records import ColumnPlan, ColumnRole, RoleKind
+from stabdiag.columns.row_words import SaidKinds, said_kinds
 from stabdiag.columns.run_column import run_column_of
 from stabdiag.columns.step_column import check_step, choose_step
-from stabdiag.model import Column, LogTable, Mask
+from stabdiag.columns.whole_model import is_whole_model
+from stabdiag.model import Column, LogTable, Mask, Note
 
 RUN_SEPARATOR = " - "
 _COUNTERS = ("step", "epoch", "tokens")
@@ -44,8 +47,14 @@ def understand(
     step_column = step_column or next((c for c, name in given.items() if name == "step"), None)
     wide = _wide_runs(table.names)
     candidates = [_candidate(table, column, given, bool(wide)) for column in table.names]
-    loaded = _load(table, candidates)
+    kind_column = _kind_column(candidates)
+    said = said_kinds(table, kind_column)
+    loaded = _load(table, candidates, losses=said is not None)
     candidates = [_checked_by_cells(candidate, loaded) for candidate in candidates]
+    if said is not None:
+        candidates = [_in_its_rows(candidate, loaded, said) for candidate in candidates]
+    if table.format == "tensorboard":
+        candidates = _named_by_file(candidates)
     chosen = [
         choose([c for c in candidates if c.role.run == run], frozenset(given.values()), loaded)
         for run in (*wide, None)
@@ -53,15 +62,17 @@ def understand(
     roles = {role.column: role for part in chosen for role in part.roles}
     step, axis = _step(table, candidates, roles, loaded, step_column)
     run_column = run_column_of(table, list(roles.values()), step) if not wide else None
+    roots, rooted = _norm_of_layers(list(roles.values())) if not wide else ({}, ())
     return ColumnPlan(
         roles=tuple(_final(roles[column], step, axis, run_column) for column in table.names),
         step=step,
         axis=axis,
         run_column=run_column,
-        kind_column=_kind_column(table, roles),
+        kind_column=kind_column,
         wide_runs=wide,
         sums=_joined(chosen),
-        notes=tuple(note for part in chosen for note in part.notes),
+        roots=roots,
+        notes=(*(note for part in chosen for note in part.notes), *rooted),
     )
 
 
@@ -81,10 +92,11 @@ def _candidate(table: LogTable, column: str, given: Mapping[str, str], wide: boo
     return recognise(column, metric if own_run else column, table.kinds[column], own_run)
 
 
-def _load(table: LogTable, candidates: Sequence[Candidate]) -> dict[str, Column]:
+def _load(table: LogTable, candidates: Sequence[Candidate], *, losses: bool) -> dict[str, Column]:
     """Cells of the columns whose name alone doesn't settle what they are."""
-    wanted = {c.role.column for c in candidates if c.role.kind in _COUNTERS}
-    wanted |= {c.role.column for c in candidates if c.role.kind == "time"}
+    wanted = {c.role.column for c in candidates if c.role.kind in (*_COUNTERS, "time")}
+    if losses:
+        wanted |= {c.role.column for c in candidates if _is_train_loss(c.role)}
     by_run: dict[str | None, list[Candidate]] = {}
     for candidate in candidates:
         by_run.setdefault(candidate.role.run, []).append(candidate)
@@ -140,9 +152,58 @@ def _measured(
     return np.ones(table.rows, dtype=np.bool_)
 
 
-def _kind_column(table: LogTable, roles: Mapping[str, ColumnRole]) -> str | None:
+def _kind_column(candidates: Sequence[Candidate]) -> str | None:
     """The text column that says "train" or "val" for each row, where there is one."""
-    return next((r.column for r in roles.values() if r.name == "row_kind"), None)
+    return next((c.role.column for c in candidates if c.role.name == "row_kind"), None)
+
+
+def _is_train_loss(role: ColumnRole) -> bool:
+    return role.scope != "eval" and (role.name == "loss" or role.name.startswith("loss/"))
+
+
+def _in_its_rows(candidate: Candidate, loaded: Mapping[str, Column], said: SaidKinds) -> Candidate:
+    """A loss that only stands in rows of evaluation is a val loss, whatever its name."""
+    role = candidate.role
+    column = loaded.get(role.column)
+    if column is None or not _is_train_loss(role) or not column.logged.any():
+        return candidate
+    if np.any(column.logged & ~said.other) or words(role.column) == "train_loss":
+        return candidate
+    why = "a loss that stands in evaluation rows alone"
+    main = recognise(role.column, words(role.column).removeprefix("avg_"), "number")
+    name = "val_loss" if main.role.name == "loss" else f"other/{role.column}"
+    kind: RoleKind = "metric" if name == "val_loss" else "other"
+    return Candidate(replace(role, kind=kind, name=name, scope="eval", why=why), main.fit)
+
+
+def _named_by_file(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The tag of a TensorBoard export stands at the end of its file's name."""
+    return [_by_ending(c) if c.role.name.startswith(("other/", "loss/")) else c for c in candidates]
+
+
+def _by_ending(candidate: Candidate) -> Candidate:
+    column = candidate.role.column
+    parts = words(column).split("_")
+    for first in range(1, len(parts)):
+        found = recognise(column, "_".join(parts[first:]), "number", candidate.role.run)
+        if found.role.kind == "metric" and "/" not in found.role.name:
+            return found
+    return candidate
+
+
+def _norm_of_layers(
+    roles: Sequence[ColumnRole],
+) -> tuple[dict[str, tuple[str, ...]], tuple[Note, ...]]:
+    """The layers whose norms make up the global gradient norm, where that isn't logged."""
+    if any(
+        role.name in ("grad_norm", "grad_norm_clipped") and role.layer is None for role in roles
+    ):
+        return {}, ()
+    layers = [role for role in roles if role.kind == "layer" and role.name == "grad_norm"]
+    if not is_whole_model([role.layer or "" for role in layers]):
+        return {}, ()
+    text = f"no global gradient norm is logged: it is made up from {len(layers)} layers"
+    return {"grad_norm": tuple(role.column for role in layers)}, (Note("guessed", text),)
 
 
 def _final(role: ColumnRole, step: str | None, axis: str, run_column: str | None) -> ColumnRole:

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from stabdiag.columns import ColumnPlan, ColumnRole
-from stabdiag.model import LAYER_METRICS, LayerBlock, LogTable, Mask, Note, Run, Series
+from stabdiag.errors import UsageError
+from stabdiag.model import I64, LAYER_METRICS, LayerBlock, LogTable, Mask, Note, Run, Series
 from stabdiag.runs.batches import batch_table
 from stabdiag.runs.blocks import BlockSource, layer_blocks
-from stabdiag.runs.find import Part, find_runs
+from stabdiag.runs.find import MOST_LINES, Part, find_runs
 from stabdiag.runs.hidden import Hidden, TrainRows, hidden_nan, is_unfailing
 from stabdiag.runs.selection import chosen_run
 from stabdiag.runs.series import Timeline, build_series, segments_of, timeline, within
-
-_MOST_LINES = 20
 
 
 def build_run(
@@ -43,10 +42,12 @@ def build_run(
     train = part.kinds.train[part.rows]
     line = within(timeline(part.rows, part.step, part.segment, train), first_step, last_step)
     hidden = hidden_nan(_train_rows(plan, part, train))
-    series, abandoned, doubled = _series(table, part, line, hidden, train)
-    segments, _ = segments_of(line, train)
+    if line.row.size and not line.kept.any():
+        raise _nothing_in_range(table, line, first_step, last_step)
+    segments, segment = segments_of(line, train)
+    series, abandoned, doubled = _series(part, line, segment, hidden)
     layers = _layers(plan, part)
-    notes = (*part.notes, *said, *doubled, *_notes(table, part, hidden))
+    notes = (*part.loaded.notes, *part.notes, *said, *doubled, *_notes(table, part, hidden))
     source = BlockSource(table, line, train, hidden.trouble)
 
     def blocks(metric: str) -> Iterator[LayerBlock]:
@@ -77,7 +78,7 @@ def _train_rows(plan: ColumnPlan, part: Part, train: Mask) -> TrainRows:
     present = {
         name: cells.logged[part.rows]
         for name, cells in loaded.series.items()
-        if is_unfailing(name, cells.role.kind)
+        if is_unfailing(name, cells.role)
     }
     for role in plan.roles:
         if role.kind == "batch_id" and role.column in loaded.columns:
@@ -92,15 +93,25 @@ def _train_rows(plan: ColumnPlan, part: Part, train: Mask) -> TrainRows:
     )
 
 
+def _nothing_in_range(
+    table: LogTable, line: Timeline, first_step: int | None, last_step: int | None
+) -> UsageError:
+    low = "" if first_step is None else first_step
+    high = "" if last_step is None else last_step
+    return UsageError(
+        f"{', '.join(table.files[:3])} has no row in the steps {low}:{high}",
+        f"its steps are {int(line.step.min())} to {int(line.step.max())}",
+    )
+
+
 def _series(
-    table: LogTable, part: Part, line: Timeline, hidden: Hidden, train: Mask
+    part: Part, line: Timeline, segment: I64, hidden: Hidden
 ) -> tuple[dict[str, Series], dict[str, Series], tuple[Note, ...]]:
-    _, segment = segments_of(line, train)
     series: dict[str, Series] = {}
     abandoned: dict[str, Series] = {}
     differing = 0
     for name, cells in part.loaded.series.items():
-        inferred = hidden.silent.get(name, np.zeros(train.size, dtype=np.bool_))
+        inferred = hidden.silent.get(name, np.zeros(segment.size, dtype=np.bool_))
         if name == "loss":
             inferred = inferred | hidden.zeros
         built = build_series(
@@ -149,5 +160,5 @@ def _notes(table: LogTable, part: Part, hidden: Hidden) -> tuple[Note, ...]:
 
 def _note(table: LogTable, part: Part, kind: str, text: str, mask: Mask) -> Note:
     at = np.flatnonzero(mask)
-    lines = tuple(int(line) for line in table.line[part.rows[at[:_MOST_LINES]]])
+    lines = tuple(int(line) for line in table.line[part.rows[at[:MOST_LINES]]])
     return Note("repaired" if kind == "repaired" else "guessed", text, int(at.size), lines)

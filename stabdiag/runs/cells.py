@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stabdiag.columns import ColumnPlan, ColumnRole
+from stabdiag.columns.row_words import SaidKinds, said_kinds
 from stabdiag.columns.step_column import numbers_of
-from stabdiag.model import F64, Column, LogTable, Mask
+from stabdiag.model import F64, Column, LogTable, Mask, Note
 
 _READ = frozenset(
     {"metric", "step", "epoch", "tokens", "time", "batch_id", "batch_statistic", "run", "other"}
 )
+_NO_SERIES = ("step", "batch_id", "run")
+_COLUMNS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -32,30 +35,36 @@ class Cells:
 
 @dataclass(frozen=True)
 class Loaded:
-    """All that is read of a table but its layers: raw columns, and series by canonical name."""
+    """All that is read of a table but its layers: raw columns, and series by canonical name.
+
+    `said` are the kinds of rows that the log states itself.
+    """
 
     columns: Mapping[str, Column]
     series: Mapping[str, Cells]
+    said: SaidKinds | None
+    notes: tuple[Note, ...] = ()
 
 
 def load_cells(table: LogTable, plan: ColumnPlan, run: str | None = None) -> Loaded:
     """Read every column that is neither a layer nor ignored; `run` is one of a chart export's."""
     roles = [r for r in plan.roles if r.run is None or r.run == run]
     wanted = [r.column for r in roles if r.kind in _READ]
-    if plan.kind_column is not None:
-        wanted.append(plan.kind_column)
     columns = table.load(wanted) if wanted else {}
     series: dict[str, Cells] = {}
     for role in roles:
-        if role.kind in _READ and role.name and role.kind not in ("step", "batch_id", "run"):
-            cells = columns[role.column]
-            series[role.name] = Cells(role.column, role, *_read(role, cells))
-    own = {role.column for role in roles}
+        if role.kind in _READ and role.name and role.kind not in _NO_SERIES:
+            series[role.name] = Cells(role.column, role, *_read(role, columns[role.column]))
     for name, parts in plan.sums.items():
-        of_run = [part for part in parts if part in own]
-        if of_run:
-            series[name] = _sum(name, [_role_of(roles, part) for part in of_run], columns, table)
-    return Loaded(columns, series)
+        own = [role for role in roles if role.column in parts]
+        if own:
+            series[name] = _sum(own, columns)
+    for name, parts in plan.roots.items():
+        series[name] = _root(name, parts, table)
+    said = said_kinds(table, plan.kind_column)
+    if said is not None:
+        _evaluated_apart(series, said)
+    return Loaded(columns, series, said, _skips_in_each_step(series))
 
 
 def _read(role: ColumnRole, cells: Column) -> tuple[F64, Mask]:
@@ -67,21 +76,64 @@ def _read(role: ColumnRole, cells: Column) -> tuple[F64, Mask]:
     return cells.value, cells.logged
 
 
-def _role_of(roles: list[ColumnRole], column: str) -> ColumnRole:
-    return next(role for role in roles if role.column == column)
-
-
-def _sum(
-    name: str, roles: list[ColumnRole], columns: Mapping[str, Column], table: LogTable
-) -> Cells:
-    """Sum of parts where all are logged; a part that isn't a number makes the sum none."""
-    missing = [role.column for role in roles if role.column not in columns]
-    read = {**columns, **(table.load(missing) if missing else {})}
-    parts = [read[role.column] for role in roles]
+def _sum(roles: Sequence[ColumnRole], columns: Mapping[str, Column]) -> Cells:
+    """Sum of parts where all are logged; a part that is NaN makes the sum NaN."""
+    parts = [columns[role.column] for role in roles]
     logged = np.logical_and.reduce([part.logged for part in parts])
     with np.errstate(invalid="ignore", over="ignore"):
         value = np.where(logged, np.sum([part.value for part in parts], axis=0), np.nan)
     return Cells(" + ".join(role.column for role in roles), roles[0], value, logged)
+
+
+def _root(name: str, parts: Sequence[str], table: LogTable) -> Cells:
+    """Root of the sum of squares where all parts are logged, a bounded number read at a time."""
+    total = np.zeros(table.rows)
+    logged = np.ones(table.rows, dtype=np.bool_)
+    for first in range(0, len(parts), _COLUMNS_AT_ONCE):
+        for column in table.load(parts[first : first + _COLUMNS_AT_ONCE]).values():
+            logged &= column.logged
+            with np.errstate(over="ignore"):
+                total += np.where(column.logged, column.value, 0.0) ** 2
+    why = f"the root of the sum of squares over {len(parts)} layers"
+    role = ColumnRole(parts[0], "metric", name, None, why, scope="train")
+    return Cells(f"{len(parts)} layers", role, np.where(logged, np.sqrt(total), np.nan), logged)
+
+
+def _evaluated_apart(series: dict[str, Cells], said: SaidKinds) -> None:
+    """Where train and eval rows share a loss column, the eval rows' part is the val loss."""
+    loss = series.get("loss")
+    if loss is None or not np.any(loss.logged & said.train):
+        return
+    evaluated = loss.logged & said.other
+    if not evaluated.any():
+        return
+    trained = loss.logged & ~evaluated
+    series["loss"] = replace(loss, value=np.where(trained, loss.value, np.nan), logged=trained)
+    if "val_loss" not in series:
+        role = replace(loss.role, name="val_loss", scope="eval")
+        value = np.where(evaluated, loss.value, np.nan)
+        series["val_loss"] = Cells(loss.column, role, value, evaluated)
+
+
+def _skips_in_each_step(series: dict[str, Cells]) -> tuple[Note, ...]:
+    """Turn a running total of skipped steps into skips since the row before.
+
+    A total never falls, rises more than once and stays where it is in between.
+    """
+    cells = series.get("skipped")
+    if cells is None:
+        return ()
+    at = np.flatnonzero(cells.logged & np.isfinite(cells.value))
+    value = cells.value[at]
+    gaps = np.diff(value)
+    levels = np.unique(value[value > 0])
+    stays = bool(np.any((gaps == 0) & (value[1:] > 0)))
+    if np.any(gaps < 0) or levels.size < 2 or not stays:
+        return ()
+    own = cells.value.copy()
+    own[at] = np.diff(value, prepend=value[0])
+    series["skipped"] = replace(cells, value=own)
+    return (Note("guessed", f"{cells.column} is a running total: read as skips in each row"),)
 
 
 def counter(columns: Mapping[str, Column], name: str | None) -> tuple[F64, Mask] | None:
@@ -89,5 +141,5 @@ def counter(columns: Mapping[str, Column], name: str | None) -> tuple[F64, Mask]
     if name is None or name not in columns:
         return None
     value, usable = numbers_of(columns[name])
-    whole = usable & (np.where(usable, value, 0.5) == np.floor(np.where(usable, value, 0.0)))
-    return value, whole
+    whole = np.where(usable, value, 0.5)
+    return value, whole == np.floor(whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import numpy as np
@@ -13,6 +13,9 @@ from stabdiag.model import F64, I64, LogTable, Note
 from stabdiag.runs.cells import Loaded, counter, load_cells
 from stabdiag.runs.order import Ordered, Rows, ordered
 from stabdiag.runs.rows import RowKinds, row_kinds
+
+# Lines that a note names, at most.
+MOST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -38,23 +41,17 @@ def find_runs(table: LogTable, plan: ColumnPlan) -> tuple[Part, ...]:
     if plan.wide_runs:
         return tuple(_wide(table, plan, run) for run in plan.wide_runs)
     loaded = load_cells(table, plan)
-    kinds = row_kinds(table, plan, loaded)
+    kinds = row_kinds(table, loaded)
     found: list[Part] = []
     for label, rows in _groups(table, plan, loaded):
         order = ordered(_rows(table, plan, loaded, kinds, rows))
         found += _parts(table, loaded, kinds, label, rows, order)
     if len(found) == 1 and not plan.run_column:
-        return (_named(found[0], PurePath(table.files[0]).stem if table.files else "run"),)
+        return (replace(found[0], name=PurePath(table.files[0]).stem if table.files else "run"),)
     if plan.run_column and len({part.name for part in found}) == len(found):
         return tuple(found)
     return tuple(
-        _named(part, f"{part.name} {index}".strip()) for index, part in enumerate(found, start=1)
-    )
-
-
-def _named(part: Part, name: str) -> Part:
-    return Part(
-        name, part.rows, part.step, part.segment, part.kinds, part.points, part.notes, part.loaded
+        replace(part, name=f"{part.name} {index}") for index, part in enumerate(found, start=1)
     )
 
 
@@ -92,8 +89,13 @@ def _parts(
 ) -> list[Part]:
     parts = []
     said = tuple(
-        Note(kind, text, max(1, len(at)), tuple(int(table.line[rows[i]]) for i in at))  # type: ignore[arg-type]
-        for kind, text, at in order.said
+        Note(
+            said.kind,
+            said.text,
+            int(said.rows.size),
+            tuple(table.line[rows[said.rows[:MOST_LINES]]].tolist()),
+        )
+        for said in order.said
     )
     for run in range(int(order.run.max(initial=0)) + 1):
         own = order.run == run

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stabdiag.columns import ColumnRole
 from stabdiag.model import F64, I64, Mask
 
 # A metric is expected in a row when it stood in this share of the rows like it.
@@ -138,7 +139,8 @@ def _without_end_at_restart(rows: TrainRows, group: I64, last: int, gone: I64) -
         return gone
     if rows.segment[tail[0]] == rows.segment[group[last]]:
         return gone
-    return gone[gone < tail[0]]
+    early: I64 = gone[gone < tail[0]]
+    return early
 
 
 def _zeros(rows: TrainRows) -> Mask:
@@ -161,15 +163,19 @@ def due(step: I64, logged: Mask, trouble: Mask) -> Mask:
         logged: where the metric is logged.
         trouble: training rows that hold a non-finite value of another metric.
     """
-    found = np.zeros(step.size, dtype=np.bool_)
+    found: Mask = np.zeros(step.size, dtype=np.bool_)
     own = np.unique(step[logged])
     gaps = np.diff(own)
     if gaps.size < MIN_GAPS or np.any(gaps != gaps[0]):
         return found
-    late = trouble & ~logged & (step > own[0]) & ((step - own[0]) % gaps[0] == 0)
-    return late & ~np.isin(step, own)
+    found = trouble & ~logged & (step > own[0]) & ((step - own[0]) % gaps[0] == 0)
+    return found & ~np.isin(step, own)
 
 
-def is_unfailing(name: str, kind: str) -> bool:
-    """Whether a series can't turn NaN by itself, so that its cells tell kinds of rows apart."""
-    return name in _CANNOT_FAIL or kind in ("batch_id", "batch_statistic", "step")
+def is_unfailing(name: str, role: ColumnRole) -> bool:
+    """Whether a series can't turn NaN by itself, so that its cells tell kinds of rows apart.
+
+    Evaluation writes counts and scores beside its loss, which are there even if the loss is NaN.
+    """
+    evaluated = role.kind == "other" and role.scope == "eval"
+    return name in _CANNOT_FAIL or role.kind == "batch_statistic" or evaluated

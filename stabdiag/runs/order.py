@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -39,18 +40,27 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Said:
+    """What was repaired or guessed, and the rows (indices into the given ones) that it is about."""
+
+    kind: Literal["repaired", "guessed"]
+    text: str
+    rows: I64
+
+
+@dataclass(frozen=True)
 class Ordered:
     """The rows in run order: `rows` [R] indices into the given ones, the rest in that order.
 
-    `run` counts runs from 0, `segment` restarts within each run. `said` are (kind, text, index of
-    a row) of what was repaired or guessed.
+    `run` counts runs from 0, `segment` restarts within each run; `said` is what was repaired or
+    guessed.
     """
 
     rows: I64
     step: I64
     run: I64
     segment: I64
-    said: tuple[tuple[str, str, tuple[int, ...]], ...] = ()
+    said: tuple[Said, ...] = ()
 
 
 @dataclass
@@ -59,7 +69,7 @@ class _State:
 
     step: F64
     at: I64
-    said: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
 
 
 def ordered(rows: Rows) -> Ordered:
@@ -115,7 +125,7 @@ def _count_on_over_epochs(rows: Rows, state: _State) -> None:
     done = np.floor(_filled(rows.epoch)) - np.floor(epoch[0])
     state.step = state.step + length * done
     text = f"steps start again every epoch: counted on by {length:g} steps an epoch"
-    state.said.append(("guessed", text, tuple(state.at[falls[:20]].tolist())))
+    state.said.append(Said("guessed", text, state.at[falls]))
 
 
 def _is_shuffled(step: F64) -> bool:
@@ -141,9 +151,8 @@ def _sorted(state: _State) -> Ordered:
     step = state.step.astype(np.int64)
     rows = np.argsort(step, kind="stable").astype(np.int64)
     zeros = np.zeros(step.size, dtype=np.int64)
-    moved = int(np.count_nonzero(rows != np.arange(rows.size)))
-    text = f"{moved} rows were out of order: sorted by step"
-    said = (*state.said, ("repaired", text, tuple(np.flatnonzero(np.diff(step) < 0)[:20].tolist())))
+    behind = np.flatnonzero(np.diff(step) < 0) + 1
+    said = (*state.said, Said("repaired", "rows are out of order: sorted by step", behind))
     return Ordered(rows, step[rows], zeros, zeros, said)
 
 
@@ -178,7 +187,7 @@ def _bounds(rows: Rows, state: _State) -> list[_Bound]:
             if _goes_on(loss[start:index], loss[index:]):
                 shift += step[index - 1] + cadence - step[index]
                 text = "steps start again while the loss goes on: counted on"
-                state.said.append(("guessed", text, (int(state.at[index]),)))
+                state.said.append(Said("guessed", text, state.at[index : index + 1]))
             else:
                 new_run, start, shift = True, index, 0.0
         bounds.append(_Bound(index, new_run, shift))
@@ -277,6 +286,6 @@ def _in_step_units(rows: Rows, state: _State, step: F64, steers: Mask) -> F64:
         return step
     moved = step.copy()
     moved[others] = step[before]
-    text = f"{others.size} records count something else than steps: set to the step before them"
-    state.said.append(("repaired", text, tuple(others[:20].tolist())))
+    text = "evaluation records count something else than steps: set to the step before them"
+    state.said.append(Said("repaired", text, others))
     return moved

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from stabdiag.columns import ColumnPlan
-from stabdiag.columns.names import EVAL_WORDS
 from stabdiag.model import LogTable, Mask
 from stabdiag.runs.cells import Loaded
 
-_TRAIN_SAID = frozenset({"train", "training", "fit", "train_inner", "step", "update"})
 # A training record carries one of these.
 _OF_TRAINING = ("loss", "grad_norm", "grad_norm_clipped")
 # A column that is logged in fewer of the rows with a loss belongs to another kind of record.
@@ -34,40 +30,17 @@ class RowKinds:
     train: Mask
 
 
-def row_kinds(table: LogTable, plan: ColumnPlan, loaded: Loaded) -> RowKinds:
+def row_kinds(table: LogTable, loaded: Loaded) -> RowKinds:
     """Tell the rows apart by what the log says of them, else by which cells are filled."""
     measured = np.zeros(table.rows, dtype=np.bool_)
     for name in _OF_TRAINING:
         if name in loaded.series:
             measured |= loaded.series[name].logged
-    said = _said(table, plan, loaded)
-    if said is not None:
-        known, train = said
+    if loaded.said is not None:
+        known, train = loaded.said.known, loaded.said.train
         loss = measured & (train | ~known)
         return RowKinds(loss, (known & train) | (~known & _like_training(loaded, loss)))
     return RowKinds(measured, measured | _like_training(loaded, measured))
-
-
-def _said(table: LogTable, plan: ColumnPlan, loaded: Loaded) -> tuple[Mask, Mask] | None:
-    """Rows whose kind the log states, and those it calls training; None where it states none."""
-    kinds: Sequence[str | None] | None = table.row_kind
-    if kinds is None and plan.kind_column is not None:
-        kinds = loaded.columns[plan.kind_column].text
-    if kinds is None:
-        return None
-    words = {kind: (kind or "").strip().lower() for kind in set(kinds)}
-    is_train = {kind: word in _TRAIN_SAID for kind, word in words.items()}
-    # Readers also say "summary"; a word that is neither ("warmup", "stable") says nothing.
-    is_known = {
-        kind: is_train[kind] or word in EVAL_WORDS or word == "summary"
-        for kind, word in words.items()
-    }
-    if not any(is_train.values()):
-        return None
-    size = len(kinds)
-    known = np.fromiter((is_known[kind] for kind in kinds), dtype=np.bool_, count=size)
-    train = np.fromiter((is_train[kind] for kind in kinds), dtype=np.bool_, count=size)
-    return known, train
 
 
 def _like_training(loaded: Loaded, measured: Mask) -> Mask:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     labels = select(labels, options.only, options.limit)
-    reports = {}
+    reports: dict[str, Mapping[str, Any]] = {}
     if labels:
         reports |= measure_runs(console, labels, options)
     if expected:
@@ -73,6 +73,7 @@ def measure_runs(
     tables.show_scores(console, score(judged), baselines, runs=len(labels))
     if options.show_wrong:
         tables.show_wrong(console, judged)
+    tables.show_failed(console, judged)
     return {
         f"{label.path.parent.name}/{label.path.name}": outcome.report
         for label, outcome in zip(labels, outcomes, strict=True)

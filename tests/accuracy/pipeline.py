@@ -68,7 +68,7 @@ def report_of(path: Path) -> Mapping[str, Any]:
 
 def read_run(path: Path) -> tuple[LogTable, Run]:
     """Read one log with the tool's own readers, column names and restarts."""
-    table = read_log(path)
+    table = read_log([str(path)])
     return table, build_run(table, understand(table))
 
 

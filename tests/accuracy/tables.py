@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tests.accuracy.answers import Answer
 from tests.accuracy.incidents import IncidentResult
 from tests.accuracy.scoring import Group, Judged, Measure, Scores
-from tests.accuracy.shares import Share
+from tests.accuracy.shares import Share, share
 
 MARKS = {True: "yes", False: "NO", None: "-"}
 
@@ -23,16 +24,18 @@ def show_scores(
     """Print every measure, then the same for the baselines, then where the answers are weak."""
     console.print(_measure_table(f"{runs} labelled runs, with 95 % intervals (Wilson)", scores))
     if baselines:
-        console.print(_baseline_table(baselines))
+        for title, names in (("first", "A B C"), ("largest", "A' B' C'")):
+            chosen = {name: baselines[name] for name in names.split()}
+            console.print(_baseline_table(f"The plain rule from the {title} loss spike", chosen))
         console.print(_BASELINE_KEY, markup=False)
     for title, groups in scores.groups.items():
         console.print(_group_table(title, groups))
 
 
 _BASELINE_KEY = (
-    "Plain rule: NaN at the first loss spike: overflow; grad norm spiked before: optimizer; else: "
-    "data.\nA: mean/std z 3, B: z 6, over 50 points; C: median/MAD z 6 over 100; ': the largest "
-    "spike.\nProbability: for each the constant that fits best, its own hit rate.\n"
+    "A: mean/std of 50 points, z 3. B: z 6. C: median/MAD of 100 points, z 6.\n"
+    "NaN at the spike or soon after: overflow; grad norm first: optimizer; else data.\n"
+    "The probability of each is the constant that fits best: its own hit rate.\n"
 )
 
 
@@ -56,8 +59,8 @@ def _share_cells(hits: Share) -> tuple[str, str, str]:
     return f"{hits.hits}/{hits.n}", _number(hits.value), _interval(hits)
 
 
-def _baseline_table(baselines: Mapping[str, Scores]) -> Table:
-    table = _table("The plain rule on the same runs: share, and its 95 % interval")
+def _baseline_table(title: str, baselines: Mapping[str, Scores]) -> Table:
+    table = _table(title)
     table.add_column("measure")
     for name in baselines:
         table.add_column(name, justify="right")
@@ -73,23 +76,26 @@ def _all_measures(scores: Scores) -> list[Measure]:
 
 
 def _baseline_cell(measure: Measure) -> str:
-    if measure.share is None:
-        return _number(measure.number)
-    if measure.share.n == 0:
-        return "-"
-    return f"{_number(measure.share.value)} {_interval(measure.share)}"
+    return _number(measure.number) if measure.share is None else _share_cell(measure.share)
+
+
+def _share_cell(hits: Share) -> str:
+    return f"{_number(hits.value)} {_interval(hits)}" if hits.n else "-"
 
 
 def _group_table(title: str, groups: Sequence[Group]) -> Table:
     table = _table(f"Cause right by {title}")
-    table.add_column(title, no_wrap=True, overflow="ellipsis")
-    for heading in ("all", "share", "95 %", "faulty", "share", "95 %", "inconcl."):
+    table.add_column(title, no_wrap=True)
+    for heading in ("all", "share 95 %", "faulty", "share 95 %", "inconcl."):
         table.add_column(heading, justify="right")
     for group in groups:
+        faulty = group.right_faulty
         table.add_row(
             group.name,
-            *_share_cells(group.right),
-            *(_share_cells(group.right_faulty) if group.right_faulty.n else ("", "", "")),
+            f"{group.right.hits}/{group.right.n}",
+            _share_cell(group.right),
+            f"{faulty.hits}/{faulty.n}" if faulty.n else "",
+            _share_cell(faulty) if faulty.n else "",
             str(group.inconclusive.hits),
         )
     return table
@@ -97,59 +103,68 @@ def _group_table(title: str, groups: Sequence[Group]) -> Table:
 
 def show_wrong(console: Console, judged: Sequence[Judged]) -> None:
     """Print one line for each run whose cause is wrong: what was expected, what was said."""
-    table = _table("Wrong cause")
-    for heading in ("file", "fault", "expected", "said"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("p", "onset", "true"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    console.print(Text("Wrong cause", "bold"))
     for run in judged:
         if run.right:
             continue
         answer, label = run.answer, run.label
-        table.add_row(
-            label.path.name,
-            label.fault,
-            "/".join((label.cause, *label.acceptable)),
-            answer.cause,
-            "" if answer.probability is None else _number(answer.probability),
-            _step(answer.onset_step),
-            _step(label.onset_step),
+        line = (
+            f"{label.path.name} {label.fault}: {'/'.join((label.cause, *label.acceptable))}, "
+            f"said {_said(answer)}, onset {_step(answer.onset_step)} for {_step(label.onset_step)}"
         )
-    console.print(table)
+        console.print(Text(line), soft_wrap=True)
+    console.print()
+
+
+def show_failed(console: Console, judged: Sequence[Judged]) -> None:
+    """Print one line for each run that gave no report, with the reason."""
     for run in judged:
         if run.answer.error:
-            console.print(Text(f"{run.label.path.name}: {run.answer.error}"))
+            line = f"no report: {run.label.path.name}: {run.answer.error}"
+            console.print(Text(line), soft_wrap=True)
 
 
 def show_incidents(console: Console, results: Sequence[IncidentResult]) -> None:
-    """Print one line an incident, then each statement that must not be made."""
-    table = _table("Reported incidents")
-    table.add_column("log", overflow="fold")
-    for heading in ("said", "expected"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("cause", "refuted", "health", "onset", "at", "loss on.", "layer", "must not"):
-        table.add_column(heading, justify="right", no_wrap=heading == "at")
+    """Print each incident, and each statement that was made but must not be."""
+    right = [share(marks) for marks in zip(*(_marks(result) for result in results), strict=True)]
+    console.print(Text("Reported incidents", "bold"))
     for result in results:
-        checked = [sentence for sentence in result.must_not if sentence.kept is not None]
-        table.add_row(
-            result.name.rpartition(".")[0],
-            result.said,
-            result.expected,
-            MARKS[result.cause_right],
-            "REFUTED" if result.cause_refuted else "no",
-            MARKS[result.health_right],
-            MARKS[result.onset_right],
-            _step(result.onset_step),
-            MARKS[result.loss_onset_right],
-            MARKS[result.layer_right],
-            f"{sum(bool(sentence.kept) for sentence in checked)}/{len(checked)}",
+        onset = f"{MARKS[result.onset_right]} ({_step(result.onset_step)})"
+        console.print(Text(f"  {result.name}"))
+        console.print(
+            Text(
+                f"    said {result.said}, expected {result.expected}: "
+                f"cause {MARKS[result.cause_right]}{', REFUTED' * result.cause_refuted}, "
+                f"health {MARKS[result.health_right]}, onset {onset}, "
+                f"loss onset {MARKS[result.loss_onset_right]}, layer {MARKS[result.layer_right]}"
+            ),
+            soft_wrap=True,
         )
-    console.print(table)
-    for result in results:
         for sentence in result.must_not:
             if not sentence.kept:
                 what = "not checked" if sentence.kept is None else "SAID"
-                console.print(Text(f"{what}: {result.name}: {sentence.text}"))
+                console.print(Text(f"    {what}: {sentence.text}"), soft_wrap=True)
+        if result.error:
+            console.print(Text(f"    no report: {result.error}"), soft_wrap=True)
+    names = ("cause", "refuted", "health")
+    totals = [f"{name} {hits.hits}/{hits.n}" for name, hits in zip(names, right, strict=False)]
+    for name, marks in (
+        ("onset", [result.onset_right for result in results]),
+        ("loss onset", [result.loss_onset_right for result in results]),
+        ("layer", [result.layer_right for result in results]),
+        ("must not say", [s.kept for result in results for s in result.must_not]),
+    ):
+        judged = [mark for mark in marks if mark is not None]
+        totals.append(f"{name} {sum(judged)}/{len(judged)}")
+    console.print(Text("  together: " + ", ".join(totals)), soft_wrap=True)
+
+
+def _marks(result: IncidentResult) -> tuple[bool, bool, bool]:
+    return result.cause_right, result.cause_refuted, result.health_right
+
+
+def _said(answer: Answer) -> str:
+    return answer.cause + ("" if answer.probability is None else f" {_number(answer.probability)}")
 
 
 def _table(title: str) -> Table:
@@ -159,10 +174,12 @@ def _table(title: str) -> Table:
 
 
 def _number(value: float) -> str:
-    """Two decimals; a share without its leading zero."""
+    """Two decimals, a share without its leading zero; a full share is 1.0, to keep cells short."""
     if math.isnan(value):
         return "-"
     text = f"{value:.2f}"
+    if text == "1.00":
+        return "1.0"
     return text.removeprefix("0") if text.startswith("0.") else text
 
 

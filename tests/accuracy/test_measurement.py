@@ -17,7 +17,8 @@ from tests.accuracy.pipeline import baseline_answers, read_run, what_is_logged
 DEV = Path(__file__).resolve().parents[2] / "../shared/faultbench/dev"
 
 # SIGNALS section 2, line "Dev": the same six rules on the same 51 logs, computed elsewhere; given
-# there in whole per cent (.35 .35 .45 .47 .47 .53 right, .53 .53 0 0 0 0 of 17 false alarms).
+# there in whole per cent (.35 .35 .45 .47 .47 .53 right, .53 .53 0 0 0 0 of 17 false alarms). There
+# an empty cell is never a NaN; here the readers see through the one log that writes NaN so.
 PUBLISHED_RIGHT = (18, 18, 23, 24, 24, 27)
 PUBLISHED_FALSE_ALARMS = (9, 9, 0, 0, 0, 0)
 
@@ -75,7 +76,7 @@ def test_a_bench_is_measured_and_saved(bench: Path, capsys: pytest.CaptureFixtur
     assert main([*options, "--jobs", "1"]) == 0
     shown = capsys.readouterr().out
     assert "3 labelled runs" in shown
-    assert "The plain rule on the same runs" in shown
+    assert "The plain rule from the first loss spike" in shown
     assert max(len(line) for line in shown.splitlines()) <= 100
     reports = json.loads(saved.read_text(encoding="utf-8"))
     assert sorted(reports) == [f"bench/{name}.csv" for name in ("nothing", "quiet", "spiked")]
@@ -123,7 +124,8 @@ def test_the_plain_rules_give_the_published_numbers() -> None:
     false_alarms = dict(right)
     for label in read_labels(DEV):
         for name, answer in baseline_answers(read_run(label.path)[1]).items():
-            right[name] += answer.cause in (label.cause, *label.acceptable)
+            if label.logging["non_finite"] != "empty":
+                right[name] += answer.cause in (label.cause, *label.acceptable)
             false_alarms[name] += not label.faulty and answer.cause != "none"
     assert tuple(right.values()) == PUBLISHED_RIGHT
     assert tuple(false_alarms.values()) == PUBLISHED_FALSE_ALARMS

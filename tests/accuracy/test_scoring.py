@@ -100,7 +100,7 @@ def test_only_visible_faults_and_only_full_logs_have_their_own_lines() -> None:
     assert measure(result, "fault visible").share == Share(2, 3)
     assert measure(result, "LR and param norm logged").share == Share(1, 3)
     assert measure(result, "both at every step").share == Share(0, 2)
-    assert measure(result, "all four logged at every step").share == Share(1, 2)
+    assert measure(result, "all four at every step").share == Share(1, 2)
 
 
 def test_onset_counts_logged_points_to_the_nearest_of_the_true_steps() -> None:
@@ -180,7 +180,7 @@ def test_groups_show_where_it_is_weak() -> None:
     assert [group.name for group in result.groups["cadence"]] == ["1", "10"]
     logged = {group.name: group.right for group in result.groups["what was logged"]}
     assert logged["no per-layer norms"] == Share(0, 1)
-    assert logged["every 10 steps or fewer"] == Share(0, 1)
+    assert logged["every 10 steps or less"] == Share(0, 1)
 
 
 def test_an_empty_bench_has_no_measures() -> None:

@@ -16,6 +16,7 @@ from stabdiag.readers.cells import cell_number
 from stabdiag.readers.csv_dialect import MAX_CELL_CHARS
 from stabdiag.readers.csv_table import CsvTable, column_names
 from stabdiag.readers.pieces import Piece
+from stabdiag.readers.source import Block
 
 # A block has one cell for every two bytes at most; far more means that one monster row sets the
 # width of millions of short ones.
@@ -30,13 +31,13 @@ class Row:
     cells: list[str]
 
 
-def careful_pieces(data: bytes, first_line: int, table: CsvTable) -> Iterator[Piece]:
+def careful_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
     """Read a block of whole lines row by row; a second header starts a new piece.
 
     What can't be kept is counted in `table.tally` with its lines.
     """
     rows: list[Row] = []
-    for row in _rows(data, first_line, table):
+    for row in _rows(block, table):
         names = [cell.strip() for cell in row.cells]
         if _repeats_header(names, table.columns):
             table.tally.add("dropped", "the header line again in the middle", [row.line])
@@ -50,8 +51,8 @@ def careful_pieces(data: bytes, first_line: int, table: CsvTable) -> Iterator[Pi
     yield from _piece(rows, table)
 
 
-def _rows(data: bytes, first_line: int, table: CsvTable) -> Iterator[Row]:
-    text = data.decode().replace("\r\n", "\n").replace("\r", " ")
+def _rows(block: Block, table: CsvTable) -> Iterator[Row]:
+    text = block.data.decode().replace("\r\n", "\n").replace("\r", " ")
     delimiter = table.dialect.delimiter
     read: Iterator[tuple[int, list[str]]]
     if delimiter == " ":
@@ -61,7 +62,7 @@ def _rows(data: bytes, first_line: int, table: CsvTable) -> Iterator[Row]:
     else:
         read = ((n, line.split(delimiter)) for n, line in enumerate(text.split("\n")))
     for offset, cells in read:
-        line = first_line + offset
+        line = block.first_line + offset
         if not cells or (len(cells) == 1 and not cells[0].strip(" \t\0")):
             continue
         if cells[0].lstrip().startswith("#"):

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from stabdiag.readers.cells import cell_number, is_missing
 from stabdiag.readers.csv_table import CsvTable
+from stabdiag.readers.source import Block
 
 _ROWS_COMPARED = 20
 
 
-def without_cut_row(data: bytes, first_line: int, table: CsvTable) -> bytes:
+def without_cut_row(block: Block, table: CsvTable) -> Block:
     """Drop the last line of a log's last block where it is evidently cut; say what was done."""
-    whole, newline, last = data.rpartition(b"\n")
+    whole, newline, last = block.data.rpartition(b"\n")
     if not last.strip():
-        return data
-    line = first_line + whole.count(b"\n") + (1 if newline else 0)
+        return block
+    line = block.first_line + block.newlines
     text = last.decode().rstrip("\r")
     before = [
         _cells(row.decode().rstrip("\r"), table)
@@ -26,10 +27,10 @@ def without_cut_row(data: bytes, first_line: int, table: CsvTable) -> bytes:
     why = _cut(text, _cells(text, table), before, table)
     if why:
         table.tally.add("dropped", f"the last line, cut short: {why}", [line])
-        return whole + newline
+        return Block(block.first_line, whole + newline)
     if not text.endswith('"'):
         table.tally.add("guessed", "the last line has no newline; kept as a whole row", [line])
-    return data + b"\n"
+    return Block(block.first_line, block.data + b"\n")
 
 
 def _cells(text: str, table: CsvTable) -> list[str]:

@@ -14,15 +14,17 @@ from stabdiag.model import I64
 from stabdiag.readers.cells import MISSING_WORDS
 from stabdiag.readers.csv_table import CsvTable
 from stabdiag.readers.pieces import Piece
+from stabdiag.readers.source import Block
 
 _BLANKS = re.compile(rb"[ \t]+")
 _OUTER_BLANKS = re.compile(rb"(?m)^ | (?=\r?$)")
 _RETURN, _NEWLINE = 13, 10
 
 
-def fast_piece(data: bytes, first_line: int, table: CsvTable) -> Piece | None:
+def fast_piece(block: Block, table: CsvTable) -> Piece | None:
     """Read a block of whole lines; None where anything in it asks for a closer look."""
-    if b"\0" in data or data.startswith(b"#") or b"\n#" in data:
+    data = block.data
+    if b"\0" in data or (b"#" in data and (data.startswith(b"#") or b"\n#" in data)):
         return None
     if table.dialect.delimiter == " ":
         data = _OUTER_BLANKS.sub(b"", _BLANKS.sub(b" ", data))
@@ -31,7 +33,7 @@ def fast_piece(data: bytes, first_line: int, table: CsvTable) -> Piece | None:
         return None
     if any(_holds(column, name) for name, column in zip(table.columns, cells.columns, strict=True)):
         return None  # the header stands in the middle again
-    line = _lines(data, first_line, cells.num_rows)
+    line = _lines(block, cells.num_rows)
     if line is None:
         return None
     columns = dict(zip(table.columns, (c.combine_chunks() for c in cells.columns), strict=True))
@@ -80,11 +82,11 @@ def _holds(column: pa.ChunkedArray, name: str) -> bool:
     return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(column), name)).as_py())
 
 
-def _lines(data: bytes, first_line: int, rows: int) -> I64 | None:
+def _lines(block: Block, rows: int) -> I64 | None:
     """Return the file line of each row; None where rows and lines can't be matched."""
-    if rows == data.count(b"\n"):
-        return np.arange(first_line, first_line + rows, dtype=np.int64)
-    text = np.frombuffer(data, dtype=np.uint8)
+    if rows == block.newlines:
+        return np.arange(block.first_line, block.first_line + rows, dtype=np.int64)
+    text = np.frombuffer(block.data, dtype=np.uint8)
     ends = np.flatnonzero(text == _NEWLINE)
     starts = np.concatenate(([0], ends + 1))
     filled = starts < len(text)
@@ -92,4 +94,4 @@ def _lines(data: bytes, first_line: int, rows: int) -> I64 | None:
     blank = (text[starts] == _NEWLINE) | (text[starts] == _RETURN)
     if int(np.count_nonzero(~blank)) != rows:
         return None
-    return np.flatnonzero(~blank).astype(np.int64) + first_line
+    return np.flatnonzero(~blank).astype(np.int64) + block.first_line

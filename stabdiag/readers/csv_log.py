@@ -109,50 +109,50 @@ def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
     waiting: Block | None = None
     for block in _whole_rows(_after_header(source, table.dialect.first_data_line)):
         if waiting is not None:
-            yield from _block_pieces(waiting.data, waiting.first_line, table)
+            yield from _block_pieces(waiting, table)
         waiting = block
     if waiting is not None:
-        data = waiting.data
-        if not data.endswith(b"\n"):
-            data = without_cut_row(data, waiting.first_line, table)
-        yield from _block_pieces(data, waiting.first_line, table)
+        yield from _block_pieces(without_cut_row(waiting, table), table)
 
 
 def _after_header(source: Source, first_data_line: int) -> Iterator[Block]:
     for block in blocks(source):
         skip = first_data_line - block.first_line
-        data = block.data[_offset_of_line(block.data, skip + 1) :] if skip > 0 else block.data
-        if data:
-            yield Block(max(block.first_line, first_data_line), data)
+        if skip <= 0:
+            yield block
+        elif data := block.data[_offset_of_line(block.data, skip + 1) :]:
+            yield Block(first_data_line, data)
 
 
 def _whole_rows(lines: Iterator[Block]) -> Iterator[Block]:
     """Join blocks that are divided inside a quoted cell."""
     held: list[Block] = []
-    odd = 0
+    odd = False
     for block in lines:
         held.append(block)
-        odd ^= block.data.count(b'"') & 1
+        if b'"' in block.data:
+            odd ^= block.data.count(b'"') % 2 == 1
         if not odd or len(held) >= _QUOTED_BLOCKS:
-            yield Block(held[0].first_line, b"".join(b.data for b in held))
-            held, odd = [], 0
+            yield _joined(held)
+            held, odd = [], False
     if held:
-        yield Block(held[0].first_line, b"".join(b.data for b in held))
+        yield _joined(held)
 
 
-def _block_pieces(data: bytes, first_line: int, table: CsvTable) -> Iterator[Piece]:
-    if not data:
+def _joined(held: list[Block]) -> Block:
+    if len(held) == 1:
+        return held[0]
+    return Block(held[0].first_line, b"".join(block.data for block in held))
+
+
+def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
+    if not block.data:
         return
-    piece = fast_piece(data, first_line, table)
+    piece = fast_piece(block, table)
     if piece is not None:
         yield piece
-    elif len(data) <= _PART_BYTES or b'"' in data:
-        yield from careful_pieces(data, first_line, table)
+    elif len(block.data) <= _PART_BYTES or b'"' in block.data:
+        yield from careful_pieces(block, table)
     else:
-        start = 0
-        while start < len(data):
-            cut = data.rfind(b"\n", start, start + _PART_BYTES) + 1 or len(data)
-            part = data[start:cut]
-            yield from _block_pieces(part, first_line, table)
-            first_line += part.count(b"\n")
-            start = cut
+        for part in block.parts(_PART_BYTES):
+            yield from _block_pieces(part, table)

@@ -14,6 +14,7 @@ from stabdiag.model import I64
 from stabdiag.readers.arrow_cells import leaf_cells
 from stabdiag.readers.kinds import Cells
 from stabdiag.readers.pieces import Piece
+from stabdiag.readers.source import Block
 
 # Arrow's parser recurses on the machine's stack without a limit: 20,000 levels end the process.
 _MOST_OPENERS = 500
@@ -24,11 +25,12 @@ _CHUNK_BYTES = 1 << 20
 _NEWLINE, _RETURN, _BRACE, _BRACKET = 10, 13, ord("{"), ord("[")
 
 
-def fast_piece(data: bytes, first_line: int, as_text: dict[str, Any]) -> Piece | None:
+def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
     """Read a block of whole lines; None where anything in it asks for a closer look.
 
     `as_text` collects the types of keys that Arrow would take for times; they stay text.
     """
+    data = block.data
     if b"\0" in data or b'"_type"' in data or b"{}" in data:
         return None
     lines = _filled_lines(data)
@@ -45,7 +47,7 @@ def fast_piece(data: bytes, first_line: int, as_text: dict[str, Any]) -> Piece |
         if leaves.keys() & columns.keys():
             return None  # "a/b" beside {"a": {"b": ...}}
         columns |= leaves
-    return Piece(table.num_rows, lines + first_line, columns)
+    return Piece(table.num_rows, lines + block.first_line, columns)
 
 
 def _filled_lines(data: bytes) -> I64 | None:

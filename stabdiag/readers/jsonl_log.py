@@ -12,7 +12,7 @@ from stabdiag.model import LogTable
 from stabdiag.readers.jsonl_fast import fast_piece
 from stabdiag.readers.pieces import Piece, assemble
 from stabdiag.readers.records import Record, records_piece, row_kinds, without_empty_parents
-from stabdiag.readers.source import Source, blocks
+from stabdiag.readers.source import Block, Source, blocks
 from stabdiag.readers.tally import Tally
 
 # A block that Arrow refuses is tried again in parts of this size: one bad line then costs little.
@@ -68,8 +68,7 @@ def read_jsonl(source: Source) -> LogTable:
 def _pieces(source: Source, log: JsonLines) -> Iterator[Piece]:
     keys: set[str] = set()
     for block in blocks(source):
-        data = block.data
-        for piece in _block_pieces(data, block.first_line, log):
+        for piece in _block_pieces(block, log):
             keys |= piece.columns.keys()
             if len(keys) > _MOST_KEYS:
                 raise InputError(
@@ -79,34 +78,28 @@ def _pieces(source: Source, log: JsonLines) -> Iterator[Piece]:
             yield piece
 
 
-def _block_pieces(data: bytes, first_line: int, log: JsonLines) -> Iterator[Piece]:
-    piece = fast_piece(data, first_line, log.as_text)
+def _block_pieces(block: Block, log: JsonLines) -> Iterator[Piece]:
+    piece = fast_piece(block, log.as_text)
     if piece is not None:
         yield piece
-    elif len(data) <= _PART_BYTES:
-        records = list(_records(data, first_line, log.tally))
+    elif len(block.data) <= _PART_BYTES:
+        records = list(_records(block, log.tally))
         if records:
             yield records_piece(records, log.tally)
     else:
-        start = 0
-        while start < len(data):
-            cut = data.rfind(b"\n", start, start + _PART_BYTES) + 1
-            cut = cut or data.find(b"\n", start) + 1 or len(data)
-            part = data[start:cut]
-            yield from _block_pieces(part, first_line, log)
-            first_line += part.count(b"\n")
-            start = cut
+        for part in block.parts(_PART_BYTES):
+            yield from _block_pieces(part, log)
 
 
-def _records(data: bytes, first_line: int, tally: Tally) -> Iterator[tuple[int, Record]]:
-    lines = data.decode().split("\n")
-    for line, text in enumerate(lines, start=first_line):
+def _records(block: Block, tally: Tally) -> Iterator[tuple[int, Record]]:
+    lines = block.data.decode().split("\n")
+    for line, text in enumerate(lines, start=block.first_line):
         whole = text.strip()
         if not whole:
             continue
         records = records_in(whole)
         if records is None:
-            last = line == first_line + len(lines) - 1
+            last = line == block.first_line + len(lines) - 1
             why = "the last line, cut short" if last else "a line that is no JSON object"
             tally.add("dropped", why, [line])
             continue

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -42,6 +43,22 @@ class Block:
 
     first_line: int
     data: bytes
+
+    @cached_property
+    def newlines(self) -> int:
+        """Number of newlines in it; counted once, since that takes a tenth of Arrow's parsing."""
+        return self.data.count(b"\n")
+
+    def parts(self, size: int) -> Iterator[Block]:
+        """Yield the block again in blocks of about `size` bytes, of whole lines each."""
+        line, start = self.first_line, 0
+        while start < len(self.data):
+            cut = self.data.rfind(b"\n", start, start + size) + 1
+            cut = cut or self.data.find(b"\n", start) + 1 or len(self.data)
+            part = Block(line, self.data[start:cut])
+            yield part
+            line += part.newlines
+            start = cut
 
 
 @dataclass(frozen=True)
@@ -202,9 +219,9 @@ def blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[Block]:
         if cut:
             rest = chunk[cut:]
             waiting[-1] = chunk[:cut]
-            data = _valid(source, b"".join(waiting), line)
-            yield Block(line, data)
-            line += data.count(b"\n")
+            block = Block(line, _valid(source, b"".join(waiting), line))
+            yield block
+            line += block.newlines
             waiting, have = [rest], len(rest)
         elif have > MAX_LINE_BYTES + size:
             raise InputError(

@@ -46,6 +46,7 @@ NOT_A_LAYER = _set(
     "num_zeros overflow skipped nan inf ratio noise noise_scale norm all total global overall "
     "cosine variance kurtosis snr pre_clip post_clip decay accumulation_steps step"
 )
+_LONGEST_STATISTIC = max(map(len, NOT_A_LAYER))
 # A statistic written after the layer: "gradients/fc.weight/std" is no norm.
 _OTHER_STATISTIC = _set(
     "std var min median rms_std hist histogram kurtosis nan_count inf_count zeros sparsity "
@@ -82,7 +83,7 @@ def _prefixed(column: str) -> tuple[str, str] | None:
 
 
 def _checked(metric: str, prefix: str, rest: str) -> tuple[str, str] | None:
-    only = words(rest)
+    only = words(rest) if len(rest) <= _LONGEST_STATISTIC else ""
     # "grads/norm" is the whole; under "grad_norm/" a layer may well be called norm.
     if only in NOT_A_LAYER and not (only == "norm" and "norm" in prefix):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stabdiag.columns.records import Scope
 
@@ -39,6 +40,8 @@ class Name:
     cadence: str = ""
 
 
+# A long table asks for the same few prefixes again and again.
+@lru_cache(maxsize=4096)
 def words(name: str) -> str:
     """Lower-case words of a name joined by "_"; "grad norm", "gradNorm", "grad-norm" are one."""
     text = _NOT_WORD.sub("_", _CAMEL.sub("_", name).lower()).strip("_")

@@ -44,11 +44,15 @@ def recognise(column: str, name: str, kind: ColumnKind, run: str | None = None) 
     """
     if kind != "number":
         return Candidate(_not_a_number(column, name, kind, run))
+    layered = _by_layer(column, name, run) if "/" in name or "." in name else None
+    # A path behind the metric can be nothing else, and tables have thousands of them.
+    if layered and "." in (layered.role.layer or ""):
+        return layered
     if name.endswith(("__MIN", "__MAX")):
         return Candidate(_ignored(column, run, "minimum or maximum drawn by the chart, no metric"))
     if _is_not_metric(name) and not name.lower().startswith(_BATCH_GROUPS):
         return Candidate(_ignored(column, run, "timing, hardware or progress, no metric"))
-    found = _by_alias(column, name, run) or _by_layer(column, name, run)
+    found = _by_alias(column, name, run) or layered or _by_layer(column, name, run)
     if found:
         return found
     if name.lower().startswith(_BATCH_GROUPS):

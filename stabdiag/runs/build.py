@@ -39,7 +39,7 @@ def build_run(
     """
     parts = find_runs(table, plan)
     part, said = chosen_run(table, parts, run)
-    train = part.kinds.train[part.rows]
+    train = part.kinds.train[part.take]
     line = within(timeline(part.rows, part.step, part.segment, train), first_step, last_step)
     hidden = hidden_nan(_train_rows(plan, part, train))
     if line.row.size and not line.kept.any():
@@ -76,19 +76,19 @@ def build_run(
 def _train_rows(plan: ColumnPlan, part: Part, train: Mask) -> TrainRows:
     loaded = part.loaded
     present = {
-        name: cells.logged[part.rows]
+        name: cells.logged[part.take]
         for name, cells in loaded.series.items()
         if is_unfailing(name, cells.role)
     }
     for role in plan.roles:
         if role.kind == "batch_id" and role.column in loaded.columns:
-            present[role.column] = loaded.columns[role.column].logged[part.rows]
+            present[role.column] = loaded.columns[role.column].logged[part.take]
     return TrainRows(
         step=part.step,
         segment=part.segment,
         train=train,
-        value={name: cells.value[part.rows] for name, cells in loaded.series.items()},
-        logged={name: cells.logged[part.rows] for name, cells in loaded.series.items()},
+        value={name: cells.value[part.take] for name, cells in loaded.series.items()},
+        logged={name: cells.logged[part.take] for name, cells in loaded.series.items()},
         present=present,
     )
 
@@ -110,8 +110,9 @@ def _series(
     series: dict[str, Series] = {}
     abandoned: dict[str, Series] = {}
     differing = 0
+    nothing = np.zeros(segment.size, dtype=np.bool_)
     for name, cells in part.loaded.series.items():
-        inferred = hidden.silent.get(name, np.zeros(segment.size, dtype=np.bool_))
+        inferred = hidden.silent.get(name, nothing)
         if name == "loss":
             inferred = inferred | hidden.zeros
         built = build_series(
@@ -119,8 +120,8 @@ def _series(
             cells.column,
             line,
             segment,
-            cells.value[part.rows],
-            cells.logged[part.rows],
+            cells.value[part.take],
+            cells.logged[part.take],
             inferred,
         )
         if built.series.points or built.abandoned is not None:

@@ -23,7 +23,8 @@ class Part:
     """One run's rows in their order, shape [P] each, into the table `rows` points at.
 
     `points` counts the rows with a training measurement (any logged row in a chart export).
-    `loaded` are the cells that the run was found from, for all rows of the table.
+    `loaded` are the cells that the run was found from, for all rows of the table; `take` picks the
+    run's rows of them, without a copy where they are all of the table's rows in their order.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Part:
     points: int
     notes: tuple[Note, ...]
     loaded: Loaded
+    take: I64 | slice
 
 
 def find_runs(table: LogTable, plan: ColumnPlan) -> tuple[Part, ...]:
@@ -100,11 +102,16 @@ def _parts(
     for run in range(int(order.run.max(initial=0)) + 1):
         own = order.run == run
         of_table = rows[order.rows[own]]
-        points = int(np.count_nonzero(kinds.loss[of_table]))
-        parts.append(
-            Part(name, of_table, order.step[own], order.segment[own], kinds, points, said, loaded)
-        )
+        take = _taking(of_table, table.rows)
+        points = int(np.count_nonzero(kinds.loss[take]))
+        step, segment = order.step[own], order.segment[own]
+        parts.append(Part(name, of_table, step, segment, kinds, points, said, loaded, take))
     return parts
+
+
+def _taking(rows: I64, size: int) -> I64 | slice:
+    in_order = rows.size == size and bool(np.all(rows[1:] > rows[:-1]))
+    return slice(None) if in_order else rows
 
 
 def _wide(table: LogTable, plan: ColumnPlan, run: str) -> Part:
@@ -121,4 +128,5 @@ def _wide(table: LogTable, plan: ColumnPlan, run: str) -> Part:
     rows = rows[np.argsort(step[rows], kind="stable")]
     zeros = np.zeros(rows.size, dtype=np.int64)
     kinds = RowKinds(logged, np.zeros_like(logged))
-    return Part(run, rows, step[rows].astype(np.int64), zeros, kinds, int(rows.size), (), loaded)
+    own = step[rows].astype(np.int64)
+    return Part(run, rows, own, zeros, kinds, int(rows.size), (), loaded, rows)

@@ -71,17 +71,17 @@ def hidden_nan(rows: TrainRows) -> Hidden:
     Not counted: metrics logged now and then, at another cadence or in other records, and what
     ends at a restart.
     """
-    alike = _alike(rows)
-    silent: dict[str, Mask] = {}
-    for name in _MAY_FAIL:
-        if name in rows.logged:
-            silent[name] = _silent(rows, name, alike)
+    silent = {name: np.zeros_like(rows.train) for name in _MAY_FAIL if name in rows.logged}
+    incomplete = [name for name in silent if np.any(rows.train & ~rows.logged[name])]
+    alike = _alike(rows) if incomplete else np.zeros_like(rows.step)
+    for name in incomplete:
+        silent[name] = _silent(rows, name, alike)
     zeros = _zeros(rows)
     trouble = zeros.copy()
     for name, logged in rows.logged.items():
         if name in _MAY_FAIL:
             trouble |= (logged & ~np.isfinite(rows.value[name])) | silent[name]
-    for name in silent:
+    for name in incomplete:
         if not silent[name].any():
             silent[name] = due(rows.step, rows.logged[name], trouble & rows.train)
     return Hidden({name: mask for name, mask in silent.items() if mask.any()}, zeros, trouble)
@@ -90,10 +90,12 @@ def hidden_nan(rows: TrainRows) -> Hidden:
 def _alike(rows: TrainRows) -> I64:
     """A number for each row: equal where the same columns are filled."""
     code = np.zeros(rows.step.size, dtype=np.int64)
+    # Columns that are always or never there tell nothing; odd factors keep patterns apart even
+    # when they overflow.
     for mask in rows.present.values():
-        code = code * 2 + mask
-        _, code = np.unique(code, return_inverse=True)
-    return code.astype(np.int64)
+        if mask.any() and not mask.all():
+            code = code * 3 + mask
+    return code
 
 
 def _silent(rows: TrainRows, name: str, alike: I64) -> Mask:
@@ -164,6 +166,8 @@ def due(step: I64, logged: Mask, trouble: Mask) -> Mask:
         trouble: training rows that hold a non-finite value of another metric.
     """
     found: Mask = np.zeros(step.size, dtype=np.bool_)
+    if not np.any(trouble & ~logged):
+        return found
     own = np.unique(step[logged])
     gaps = np.diff(own)
     if gaps.size < MIN_GAPS or np.any(gaps != gaps[0]):

@@ -33,7 +33,7 @@ def list_runs(table: LogTable, plan: ColumnPlan) -> tuple[RunSummary, ...]:
 
 
 def _summary(part: Part) -> RunSummary:
-    steps = part.step[part.kinds.train[part.rows]]
+    steps = part.step[part.kinds.train[part.take]]
     steps = steps if steps.size else part.step
     if not steps.size:
         return RunSummary(part.name, None, None, 0)

@@ -102,9 +102,12 @@ def _points(
     inferred: Mask,
     chosen: Mask,
 ) -> tuple[Series, int]:
+    differing = 0
+    if chosen.all() and np.all(line.step[1:] > line.step[:-1]) and not inferred.any():
+        # The usual series, logged at every row: nothing to pick, nothing to copy.
+        return Series(name, column, line.step, value, line.row, segment, inferred), differing
     at = np.flatnonzero(chosen)
     step = line.step[at]
-    differing = 0
     if at.size and np.any(step[1:] <= step[:-1]):
         # Segments that a restart cut short don't overlap, so the step alone orders what is alive;
         # abandoned points of several segments stay apart.

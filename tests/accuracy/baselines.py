@@ -99,7 +99,12 @@ def plain_answer(
         height = np.where(broken, np.inf, np.nan_to_num(scores, nan=-np.inf))
         at = np.argmax(height)
     onset = int(loss.step[at])
-    return Answer(_cause(rule, onset, loss, grad_norm), onset_step=onset, layers=layers_at(onset))
+    return Answer(
+        cause=_cause(rule, onset, loss, grad_norm),
+        onset_step=onset,
+        layers=layers_at(onset),
+        loud=1,
+    )
 
 
 def _cause(rule: PlainRule, onset: int, loss: Points, grad_norm: Points) -> str:

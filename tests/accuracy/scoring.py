@@ -228,13 +228,13 @@ def _what_was_logged(run: Judged) -> list[str]:
     if logging.get("grad_norm") == "missing":
         kinds.append("no grad norm")
     if logging.get("grad_norm") == "post_clip":
-        kinds.append("grad norm after clipping")
+        kinds.append("grad norm clipped")
     if run.label.cadence >= 10:
         kinds.append("every 10 steps or less")
     if logging.get("loss_averaged"):
         kinds.append("loss averaged")
     if logging.get("resumed_from") is not None:
-        kinds.append("restart, steps repeated")
+        kinds.append("restart in the log")
     if "lr" not in run.logged.at_all or "param_norm" not in run.logged.at_all:
         kinds.append("no LR or param norm")
     if _full_log(run):

@@ -15,7 +15,7 @@ from tests.accuracy.incidents import IncidentResult
 from tests.accuracy.scoring import Group, Judged, Measure, Scores
 from tests.accuracy.shares import Share, share
 
-MARKS = {True: "yes", False: "NO", None: "-"}
+MARKS = {True: "yes", False: "NO"}
 
 
 def show_scores(
@@ -129,17 +129,9 @@ def show_incidents(console: Console, results: Sequence[IncidentResult]) -> None:
     right = [share(marks) for marks in zip(*(_marks(result) for result in results), strict=True)]
     console.print(Text("Reported incidents", "bold"))
     for result in results:
-        onset = f"{MARKS[result.onset_right]} ({_step(result.onset_step)})"
         console.print(Text(f"  {result.name}"))
-        console.print(
-            Text(
-                f"    said {result.said}, expected {result.expected}: "
-                f"cause {MARKS[result.cause_right]}{', REFUTED' * result.cause_refuted}, "
-                f"health {MARKS[result.health_right]}, onset {onset}, "
-                f"loss onset {MARKS[result.loss_onset_right]}, layer {MARKS[result.layer_right]}"
-            ),
-            soft_wrap=True,
-        )
+        said = f"    said {result.said}, expected {result.expected}: {_points_of(result)}"
+        console.print(Text(said), soft_wrap=True)
         for sentence in result.must_not:
             if not sentence.kept:
                 what = "not checked" if sentence.kept is None else "SAID"
@@ -157,6 +149,20 @@ def show_incidents(console: Console, results: Sequence[IncidentResult]) -> None:
         judged = [mark for mark in marks if mark is not None]
         totals.append(f"{name} {sum(judged)}/{len(judged)}")
     console.print(Text("  together: " + ", ".join(totals)), soft_wrap=True)
+
+
+def _points_of(result: IncidentResult) -> str:
+    """What is right and what is not, leaving out what the expectation doesn't speak of."""
+    onset = f"onset ({_step(result.onset_step)})"
+    points = {
+        "cause": result.cause_right,
+        "health": result.health_right,
+        onset: result.onset_right,
+        "loss onset": result.loss_onset_right,
+        "layer": result.layer_right,
+    }
+    told = [f"{name} {MARKS[mark]}" for name, mark in points.items() if mark is not None]
+    return ", ".join([*told, *(["REFUTED"] if result.cause_refuted else [])])
 
 
 def _marks(result: IncidentResult) -> tuple[bool, bool, bool]:

@@ -85,17 +85,13 @@ def loss_spikes(view: View) -> list[Event]:
         return []
     limits = view.limits
     height = limits(LOSS_SPIKE, "min_excess")
-    # a threshold that the user sets moves the others with it
-    asked = view.settings.spike_threshold
-    least = limits(LOSS_SPIKE, "min_score")
-    strict = 1.0 if asked is None else max(1.0, asked / least)
     with np.errstate(invalid="ignore"):
         high = loss.excess >= height
         lone = (loss.z >= loss.threshold) & high
         # two neighbours above a threshold are no single outlier of a heavy tail
         plain = (loss.z >= loss.pair_threshold) & high
         pair = plain & (np.roll(plain, 1) | np.roll(plain, -1))
-        joint = (loss.z >= strict * limits(LOSS_SPIKE, "joint_score")) & high
+        joint = (loss.z >= loss.joint_threshold) & high
         joint &= _near(loss, view.grad, _hot_grad(view))
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")

@@ -40,7 +40,8 @@ def _zero_grad(view: View) -> list[Finding]:
     if t is None or view.loss is None:
         return []
     y = t.value[np.isfinite(t.value)]
-    moves = float(np.ptp(view.loss.x[np.isfinite(view.loss.x)])) if view.loss.x.size else 0.0
+    x = view.loss.x[np.isfinite(view.loss.x)]
+    moves = float(np.ptp(x)) if x.size else 0.0
     if y.size < 20 or moves <= 0:
         return []
     share = float(np.mean(y == 0.0))

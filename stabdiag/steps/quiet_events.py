@@ -11,6 +11,7 @@ from stabdiag.signals.baseline import MAD_TO_SIGMA
 from stabdiag.steps.events import Event
 from stabdiag.steps.view import View
 
+LASTING_BLOCKS = 4  # blocks in a row far above the lowest level: less is a spike
 BLOCK_POINTS = 20  # logged points whose median is a level of the grad norm
 SETTLED_ROWS = 5  # rows after an odd batch that must be as usual: else the data changed for good
 GRAD_SCORE = 6.0  # with an odd batch, a smaller grad-norm spike than SD102's tells
@@ -19,7 +20,7 @@ GRAD_SCORE = 6.0  # with an odd batch, a smaller grad-norm spike than SD102's te
 def grad_growth(view: View) -> list[Event]:
     """A grad norm that rose far above its lowest level after the first tenth, and stayed there.
 
-    Levels are medians of blocks, so that no lone spike makes one; two blocks in a row are needed.
+    Levels are medians of blocks, so that no lone spike makes one; four blocks in a row are needed.
     """
     g = view.grad
     if g is None:
@@ -34,9 +35,16 @@ def grad_growth(view: View) -> list[Event]:
     level = np.median(g.x[index], axis=1)
     lowest = np.minimum.accumulate(level)
     high = level - lowest >= np.log(view.limits(GRAD_GROWTH, "min_ratio"))
-    pair = np.flatnonzero(high[:-1] & high[1:])
-    if pair.size == 0:
+    runs = [
+        p
+        for p in np.split(
+            np.flatnonzero(high), np.flatnonzero(np.diff(np.flatnonzero(high)) > 1) + 1
+        )
+        if p.size >= LASTING_BLOCKS
+    ]
+    if not runs:
         return []
+    pair = runs[0]
     low = int(np.argmin(level[: pair[0] + 1]))
     # from the lowest level on, the point from which it stays above three times that level
     part = g.x[index[low, 0] : index[pair[0], 0] + 1]

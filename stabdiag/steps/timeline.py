@@ -13,9 +13,10 @@ from stabdiag.steps.episodes import Draft, group
 from stabdiag.steps.quiet_events import grad_growth, odd_batches
 from stabdiag.steps.restarts import Restart, restarts
 from stabdiag.steps.schedule import LrChange, lr_jumps, lr_resets
+from stabdiag.steps.tracks import is_signed
 from stabdiag.steps.view import View
 
-FIRST_OF = 0.25  # the first episode at least so severe, of the worst, is where it began
+FIRST_OF = 0.5  # the first episode at least so severe, of the worst, is where it began
 MOST_JUDGED = 12  # episodes weighed one by one
 LEAST = 0.7  # severity of an episode that may carry the verdict
 
@@ -116,7 +117,7 @@ def _returns_to_course(view: View, event: ev.Event, back: list[Restart]) -> bool
 
 def _divergence(view: View) -> tuple[Ending | None, int | None]:
     """Whether the loss ends well above its best level, and where it parted from it."""
-    if view.loss is None:
+    if view.loss is None or is_signed(view.loss.x):
         return None, None
     loss, limits = view.loss, view.limits
     finite = int(np.count_nonzero(np.isfinite(loss.x)))

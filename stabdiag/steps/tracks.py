@@ -71,9 +71,9 @@ class Scored:
     """A track with its baseline and scores, [N] each, in the unit of `x`.
 
     `x` is the value itself (loss) or its log (norms). `unit` is the size against which heights
-    are judged: the range that the loss covered; 1 for logs. `threshold`, `pair_threshold` and
-    `median_threshold` are the scores that a lone point, two neighbours, and the median of five
-    must pass.
+    are judged: the range that the loss covered; 1 for logs. `threshold`, `pair_threshold`,
+    `joint_threshold` and `median_threshold` are the scores that a lone point, two neighbours, a
+    point beside a grad-norm spike, and the median of five must pass.
     """
 
     track: Track
@@ -84,6 +84,7 @@ class Scored:
     floor: float
     threshold: float
     pair_threshold: float = 0.0
+    joint_threshold: float = 0.0
     median_threshold: float = 0.0
 
     @property
@@ -101,11 +102,17 @@ def loss_unit(value: F64) -> float:
     finite = value[np.isfinite(value)]
     if finite.size == 0:
         return 1.0
-    first = float(np.median(finite[: min(5, finite.size)]))
+    first = float(np.max(finite[: min(5, finite.size)]))
     half = finite[: max(5, finite.size // 2)]
     low = float(np.quantile(finite, 0.02))
     usual = abs(float(np.median(half)))
     return max(first - low, 0.25 * min(usual, abs(first) + abs(low)), 1e-12)
+
+
+def is_signed(value: F64) -> bool:
+    """Whether a loss changes sign in earnest (policy losses): then lower is not better."""
+    finite = value[np.isfinite(value)]
+    return bool(finite.size and np.mean(finite < 0) > 0.05)
 
 
 def _windows(points: int, window: int | None) -> tuple[int, int, int]:
@@ -129,18 +136,20 @@ def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | 
 
 def _thresholds(
     z: F64, points: int, limits: Limits, z_user: float | None
-) -> tuple[float, float, float]:
-    """Scores that a lone point, a pair, and the median of five must pass.
+) -> tuple[float, float, float, float]:
+    """Scores that a lone point, a pair, a joint point, and the median of five must pass.
 
-    The user's own for all three, else what the run's length and tail ask for: a healthy run of N
+    The user's own for all, else what the run's length and tail ask for: a healthy run of N
     independent points with P(Z > z) = p shows N p lone points, N p^2 pairs and 10 N p^3 windows of
     five with three above.
     """
     alarms = limits(LOSS_SPIKE, "false_alarms")
     least = limits(LOSS_SPIKE, "min_score")
+    joint = limits(LOSS_SPIKE, "joint_score")
     median_of_five = 1.25 / np.sqrt(5.0) * limits(LEVEL_SHIFT, "min_score")
     if z_user is not None:
-        return z_user, z_user, median_of_five * max(1.0, z_user / least)
+        strict = max(1.0, z_user / least)
+        return z_user, z_user, strict * joint, strict * median_of_five
     clean = _without_events(z)
     lone = tail_threshold(clean, false_alarms=alarms, least=least)
     if points <= SHORT_RUN_POINTS:  # it shows too little of its tail to ask for more
@@ -149,7 +158,9 @@ def _thresholds(
     five = tail_threshold(
         clean, false_alarms=(0.1 * alarms * points**2) ** (1 / 3), least=median_of_five
     )
-    return lone, min(pair, lone), five
+    if points > SHORT_RUN_POINTS:  # hard batches raise both: with many points that is chance
+        joint = tail_threshold(clean, false_alarms=10 * alarms, least=joint)
+    return lone, min(pair, lone), min(joint, lone), five
 
 
 def score_norm(norm: Track, limits: Limits, window: int | None) -> Scored:

@@ -60,12 +60,9 @@ def conclude(
 def _cause(timeline: Timeline, attribution: Attribution) -> tuple[str, float]:
     view = timeline.view
     best = attribution.best
-    if view.loss is None and view.grad is None and view.param is None and best.cause == "none":
+    points = 0 if view.loss is None else int(np.count_nonzero(np.isfinite(view.loss.x)))
+    if best.cause == "none" and points < LEAST_POINTS:  # silence is no health
         return "inconclusive", 0.0
-    main = view.loss.track if view.loss is not None else view.grad_track
-    points = 0 if main is None else int(np.count_nonzero(np.isfinite(main.value)))
-    if best.cause == "none" and points < LEAST_POINTS:
-        return "inconclusive", best.probability
     if best.probability < SURE:
         return "inconclusive", best.probability
     return best.cause, best.probability
@@ -97,10 +94,10 @@ def _health(timeline: Timeline, cause: str, findings: tuple[Finding, ...]) -> He
 def _onset(
     timeline: Timeline, cause: str, attribution: Attribution, signs: tuple[Sign, ...]
 ) -> int | None:
-    if cause == "none":
-        return None
-    first = _first_step(timeline)
     main = timeline.main
+    if cause == "none" or (cause == "inconclusive" and attribution.best.cause == "none"):
+        return None if main is None or cause == "none" else main.onset
+    first = _first_step(timeline)
     leading = attribution.best.cause if cause == "inconclusive" else cause
     if leading in WHOLE_RUN and not (
         main is not None and leading == "architecture" and _timed(signs)
@@ -184,13 +181,20 @@ def _summary(
     when = f" at step {onset}" if onset is not None else ""
     if cause == "inconclusive":
         if health == "inconclusive":
-            return f"The log holds too little to judge: {points} points of the loss."
+            return (
+                f"The log holds too little to judge: {points} points of the loss{_else(timeline)}."
+            )
         first, second = attribution.ranks[0], attribution.ranks[1]
         return (
             f"{what}{when}{where}; the log can't tell the cause: "
             f"{first.cause} {first.probability:.0%}, {second.cause} {second.probability:.0%}."
         )
     return f"{what}{when}{where}; most likely {WORDS[cause]} ({attribution.best.probability:.0%})."
+
+
+def _else(timeline: Timeline) -> str:
+    blips = timeline.view.grad_track is not None
+    return ", and the grad norm alone can't clear a run" if blips else ""
 
 
 def _what(timeline: Timeline, cause: str) -> str:

@@ -126,7 +126,6 @@ def show_failed(console: Console, judged: Sequence[Judged]) -> None:
 
 def show_incidents(console: Console, results: Sequence[IncidentResult]) -> None:
     """Print each incident, and each statement that was made but must not be."""
-    right = [share(marks) for marks in zip(*(_marks(result) for result in results), strict=True)]
     console.print(Text("Reported incidents", "bold"))
     for result in results:
         console.print(Text(f"  {result.name}"))
@@ -138,17 +137,25 @@ def show_incidents(console: Console, results: Sequence[IncidentResult]) -> None:
                 console.print(Text(f"    {what}: {sentence.text}"), soft_wrap=True)
         if result.error:
             console.print(Text(f"    no report: {result.error}"), soft_wrap=True)
-    names = ("cause", "refuted", "health")
-    totals = [f"{name} {hits.hits}/{hits.n}" for name, hits in zip(names, right, strict=False)]
-    for name, marks in (
-        ("onset", [result.onset_right for result in results]),
-        ("loss onset", [result.loss_onset_right for result in results]),
-        ("layer", [result.layer_right for result in results]),
-        ("must not say", [s.kept for result in results for s in result.must_not]),
-    ):
-        judged = [mark for mark in marks if mark is not None]
-        totals.append(f"{name} {sum(judged)}/{len(judged)}")
-    console.print(Text("  together: " + ", ".join(totals)), soft_wrap=True)
+    console.print(Text(f"  together: {_incident_totals(results)}"), soft_wrap=True)
+
+
+def _incident_totals(results: Sequence[IncidentResult]) -> str:
+    marks: dict[str, list[bool | None]] = {
+        "cause": [result.cause_right for result in results],
+        "refuted": [result.cause_refuted for result in results],
+        "health": [result.health_right for result in results],
+        "onset": [result.onset_right for result in results],
+        "loss onset": [result.loss_onset_right for result in results],
+        "layer": [result.layer_right for result in results],
+        "forbidden statements left unsaid": [
+            sentence.kept for result in results for sentence in result.must_not
+        ],
+    }
+    totals = {
+        name: share(mark for mark in column if mark is not None) for name, column in marks.items()
+    }
+    return ", ".join(f"{name} {hits.hits}/{hits.n}" for name, hits in totals.items())
 
 
 def _points_of(result: IncidentResult) -> str:
@@ -163,10 +170,6 @@ def _points_of(result: IncidentResult) -> str:
     }
     told = [f"{name} {MARKS[mark]}" for name, mark in points.items() if mark is not None]
     return ", ".join([*told, *(["REFUTED"] if result.cause_refuted else [])])
-
-
-def _marks(result: IncidentResult) -> tuple[bool, bool, bool]:
-    return result.cause_right, result.cause_refuted, result.health_right
 
 
 def _said(answer: Answer) -> str:

@@ -109,7 +109,7 @@ def test_incidents_are_measured(bench: Path, capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr().out
     assert "Reported incidents" in shown
     assert "quiet.csv" in shown
-    assert "must not say 1/1" in shown
+    assert "forbidden statements left unsaid 1/1" in shown
 
 
 def test_nothing_to_measure_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from stabdiag.findings import NO_CAUSE, Episode, Health, Report
 from stabdiag.reporters.blocks import (
-    Blank,
     Block,
     Heading,
     Items,
@@ -27,8 +26,8 @@ HEALTH_TONES: Mapping[Health, Tone] = {
     "inconclusive": "warn",
 }
 STEP_WORDS = {1: "timeline", 2: "batch", 3: "numerics", 4: "layers", 5: "initialization"}
-_SHOWN_EVIDENCE = 2
-_SHOWN_LAYERS = 3
+_SHOWN_EVIDENCE = 1
+_SHOWN_LAYERS = 2
 _LEAST_SHOWN = 0.005  # a runner-up below half a percent is not worth its words
 _RULE_READINGS = {
     "optimizer": "optimizer issue",
@@ -54,7 +53,6 @@ def first_screen(report: Report) -> tuple[Block, ...]:
     rows = tuple((words(Span(name, "dim")), text) for name, text in answers if text)
     blocks: tuple[Block, ...] = (
         Paragraph(header(report)),
-        Blank(),
         Labelled(((words(health), prose(verdict.summary, "strong")),)),
         Labelled(rows),
     )

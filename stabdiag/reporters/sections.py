@@ -62,7 +62,7 @@ def _reason(report: Report, result: StepResult) -> str:
     found = list(dict.fromkeys(report.findings[index].name for index in result.findings))
     if not found:
         return "nothing found"
-    return ", ".join(found) if result.status == "found" else f"{', '.join(found)}, no more"
+    return ", ".join(found) if result.status == "found" else f"nothing serious ({', '.join(found)})"
 
 
 def findings_section(findings: Iterable[Finding]) -> tuple[Block, ...]:

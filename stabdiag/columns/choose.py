@@ -40,13 +40,13 @@ def rivals(candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def choose(
-    candidates: Sequence[Candidate], taken: frozenset[str], loaded: Mapping[str, Column]
+    candidates: Sequence[Candidate], taken: Mapping[str, str], loaded: Mapping[str, Column]
 ) -> Chosen:
     """Let the candidates of one run compete, each canonical name going to one column.
 
     Args:
         candidates: one a column, in the table's order.
-        taken: canonical names that the user assigned: no other column may have them.
+        taken: canonical names that the user assigned, with their columns.
         loaded: the cells of columns that have rivals, to see which are nearly empty.
     """
     winners: dict[str, str] = {}
@@ -54,6 +54,7 @@ def choose(
     generator = _index(_best(groups.get("loss", []), loaded))
     for name, group in groups.items():
         if name in taken:
+            winners[name] = taken[name]
             continue
         paired = [c for c in group if generator and _index(c) == generator and name != "val_loss"]
         best = _best(paired or group, loaded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stabdiag.columns.names import words
+from stabdiag.columns.names import EVAL_WORDS, words
 
 
 def _set(names: str) -> frozenset[str]:
@@ -53,6 +53,8 @@ _OTHER_STATISTIC = _set(
     "fraction_zero"
 )
 _GROUPS = _set("train training optim optimizer metrics stats debug monitor norms log")
+# What stands before "/grad_norm" without being a layer.
+_NO_PATH = _GROUPS | NOT_A_LAYER | EVAL_WORDS
 _SUFFIX = re.compile(
     r"^(?P<layer>.+?)[./_ ](?P<metric>" + "|".join(sorted(METRIC_OF_SUFFIX, key=len)[::-1]) + r")$",
     re.IGNORECASE,
@@ -132,4 +134,4 @@ def _suffixed(column: str) -> tuple[str, str] | None:
     group, slash, rest = layer.partition("/")
     if slash and words(group) in _GROUPS:
         layer = rest
-    return (metric, layer) if words(layer) not in _GROUPS | NOT_A_LAYER else None
+    return (metric, layer) if words(layer) not in _NO_PATH else None

@@ -55,9 +55,9 @@ def understand(
         candidates = [_in_its_rows(candidate, loaded, said) for candidate in candidates]
     if table.format == "tensorboard":
         candidates = _named_by_file(candidates)
+    taken = {name: column for column, name in given.items()}
     chosen = [
-        choose([c for c in candidates if c.role.run == run], frozenset(given.values()), loaded)
-        for run in (*wide, None)
+        choose([c for c in candidates if c.role.run == run], taken, loaded) for run in (*wide, None)
     ]
     roles = {role.column: role for part in chosen for role in part.roles}
     step, axis = _step(table, candidates, roles, loaded, step_column)

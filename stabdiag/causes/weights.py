@@ -55,6 +55,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "vanishing_depth": {"vanishing": 3.5, "none": -1.5},
     "dominant_layer": {"architecture": 3.5, "none": -3.0},
     "layer_parts": {"architecture": 3.0, "optimizer": 1.0, "none": -3.0},
+    "same_layers": {"architecture": 3.5, "none": -2.5},
     "tensor_jump_few": {"state_corruption": 4.0, "none": -2.0},
     "tensor_jump_many": {"state_corruption": 2.0, "optimizer": 1.5, "data": -3.0},
     "tensors_quiet": {"data": 1.0, "state_corruption": -2.0},

@@ -147,7 +147,27 @@ GRAD_PARAM_RATIO = Rule(
     ),
     sources=("handbook, what to log",),
 )
+SAME_LAYERS = Rule(
+    id="SD409",
+    name="spikes-through-the-same-layers",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=("grad_norm",),
+    what="The run's lone grad-norm spikes come through the same few layers every time.",
+    why_bad="Chance and odd batches move all layers; a part that is near saturation by design, or "
+    "badly scaled, spikes alone. Clipping hides it from the loss and costs the step.",
+    advice="Log the attention-logit maximum or the activations of these layers; run the same "
+    "batches on another seed.",
+    thresholds=(
+        Threshold("min_ratio", 8.0, "times the run's median grad norm", "healthy blips: 3-5 times"),
+        Threshold("min_spikes", 3, "spikes", "fewer are no pattern"),
+        Threshold("min_excess", 8.0, "times the median layer's rise", "reported: 27-1500 times"),
+        Threshold("min_share", 0.6, "share of the spikes", "every time, less some noise"),
+    ),
+    sources=("unsloth issue 5207", "transformers issue 45676"),
+)
 RULES = (
+    SAME_LAYERS,
     DOMINANT_LAYER,
     FIRST_TO_LEAVE,
     PARAM_PARTS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stabdiag.model import F64, I64, LayerBlock, Run
+from stabdiag.model import F64, I64, LayerBlock, Mask, Run
 from stabdiag.signals.baseline import MAD_TO_SIGMA
 
 SAMPLES = 200  # rows kept of each layer for ratios over time
@@ -24,7 +24,7 @@ class LayerStats:
     `peak_log` (height), `left_step` (first step scored above 6, -1: none). `bad_step`: first
     non-finite value (-1: none). `jump`: largest absolute change of the log between two logged
     rows after the first tenth, at `jump_step`, `jump_usual` times the usual one; `onset_jump`
-    the same near the onset only.
+    the same near the onset only. `marked` [K, L] holds the rows at the steps asked for.
     """
 
     layers: tuple[str, ...]
@@ -41,16 +41,20 @@ class LayerStats:
     jump_step: I64
     jump_usual: F64
     onset_jump: F64
+    marked: F64
 
 
-def gather(run: Run, metric: str, onset: int | None) -> LayerStats | None:
+def gather(
+    run: Run, metric: str, onset: int | None, marked: tuple[int, ...] = ()
+) -> LayerStats | None:
     """Gather the figures of a per-layer metric, None where it is not logged.
 
-    `onset` is the step around which scores and jumps are taken; None: whole run only.
+    `onset` is the step around which scores and jumps are taken; None: whole run only. The rows
+    at the steps `marked` are kept as they are (NaN where a step was not logged).
     """
     if not run.layers.get(metric):
         return None
-    parts = [_block(b, onset) for b in run.layer_blocks(metric)]
+    parts = [_block(b, onset, marked) for b in run.layer_blocks(metric)]
     parts = [p for p in parts if p.layers]
     if not parts:
         return None
@@ -60,6 +64,7 @@ def gather(run: Run, metric: str, onset: int | None) -> LayerStats | None:
         layers=tuple(name for p in parts for name in p.layers),
         sample=np.concatenate([p.sample[:rows] for p in parts], axis=1),
         sample_step=parts[0].sample_step if same else parts[0].sample_step[:rows],
+        marked=np.concatenate([p.marked for p in parts], axis=1),
         **{
             key: np.concatenate([getattr(p, key) for p in parts])
             for key in (
@@ -79,7 +84,7 @@ def gather(run: Run, metric: str, onset: int | None) -> LayerStats | None:
     )
 
 
-def _block(block: LayerBlock, onset: int | None) -> LayerStats:
+def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> LayerStats:
     value, step = block.value, block.step
     n, count = value.shape
     ok = block.logged & np.isfinite(value) & (value > 0)
@@ -125,6 +130,7 @@ def _block(block: LayerBlock, onset: int | None) -> LayerStats:
         layers=block.layers,
         sample=sample,
         sample_step=step[rows],
+        marked=_rows_at(block, ok, marked),
         median=out["median"],
         first=out["first"],
         last=out["last"],
@@ -137,6 +143,16 @@ def _block(block: LayerBlock, onset: int | None) -> LayerStats:
         bad_step=marks["bad_step"],
         jump_step=marks["jump_step"],
     )
+
+
+def _rows_at(block: LayerBlock, ok: Mask, marked: tuple[int, ...]) -> F64:
+    """The block's rows at the steps `marked`, [K, B]; NaN where one was not logged."""
+    out = np.full((len(marked), len(block.layers)), np.nan)
+    for k, wanted in enumerate(marked):
+        i = int(np.searchsorted(block.step, wanted))
+        if i < block.step.size and block.step[i] == wanted:
+            out[k] = np.where(ok[i], block.value[i], np.nan)
+    return out
 
 
 def _jumps(

@@ -12,10 +12,12 @@ from stabdiag.rules.layers import (
     DOMINANT_LAYER,
     FIRST_TO_LEAVE,
     PARAM_PARTS,
+    SAME_LAYERS,
     TENSOR_JUMP,
     VANISHING,
 )
 from stabdiag.rules.numerics import NON_FINITE_LAYER
+from stabdiag.steps.layer_blips import SameLayers, marked_steps, same_layers
 from stabdiag.steps.layer_scores import LayerScore, score_layers
 from stabdiag.steps.layer_stats import LayerStats, gather
 from stabdiag.steps.outcome import Outcome, finding, ramp
@@ -41,7 +43,8 @@ def bisect(timeline: Timeline) -> LayersResult:
     view = timeline.view
     main = timeline.main
     onset = main.onset if main is not None else None
-    grad = gather(view.run, "grad_norm", onset)
+    marked = marked_steps(view)
+    grad = gather(view.run, "grad_norm", onset, marked)
     param = gather(view.run, "param_norm", onset)
     if grad is None and param is None:
         other = gather(view.run, "activation_max", onset)
@@ -49,9 +52,12 @@ def bisect(timeline: Timeline) -> LayersResult:
             reason = "no per-layer gradient or parameter norms are logged"
             return LayersResult(Outcome(4, TITLE, (), (), (), reason), (), (), ())
         grad = other
+    same = same_layers(view, grad, marked) if grad is not None else None
     scores = score_layers(grad, param, view.limits)
     findings: list[Finding] = []
     signs: list[Sign] = []
+    if same is not None:
+        _same(timeline, same, findings, signs)
     vanished = _vanishing(scores, grad, findings, signs, view.limits(VANISHING, "max_ratio"))
     broken = _non_finite(timeline, scores, findings)
     if not vanished:
@@ -61,12 +67,33 @@ def bisect(timeline: Timeline) -> LayersResult:
     _spread_at_onset(timeline, grad, findings, signs)
     ranked = _ranked(scores, broken)
     guilty = broken or tuple(s.layer for s in ranked if s.score >= GUILTY and not vanished)[:3]
+    if same is not None and not guilty:
+        guilty = same.layers[:3]
+        ranked = _ranked(scores, same.layers)
     looked = [f"{len(scores)} layers"]
     looked += ["grad norms"] if grad is not None else []
     looked += ["parameter norms"] if param is not None else []
     block = _contiguous(guilty, [s.layer for s in scores])
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))
     return LayersResult(outcome, _records(ranked), guilty, block, tuple(scores))
+
+
+def _same(timeline: Timeline, same: SameLayers, findings: list[Finding], signs: list[Sign]) -> None:
+    text = (
+        f"{len(same.steps)} lone grad-norm spikes (first at step {same.steps[0]}) come through "
+        f"{', '.join(same.layers[:3])}, which rise {same.factor:.3g} times more than the others"
+    )
+    findings.append(
+        finding(
+            SAME_LAYERS,
+            text,
+            step=same.steps[0],
+            last_step=same.steps[-1],
+            layer=same.layers[0],
+            data={"layers": list(same.layers), "steps": list(same.steps), "factor": same.factor},
+        )
+    )
+    signs.append(Sign("same_layers", 1.0, text, same.steps[:6], ("grad_norm",)))
 
 
 def _vanishing(

@@ -99,15 +99,18 @@ def _onset(
         return None if main is None or cause == "none" else main.onset
     first = _first_step(timeline)
     leading = attribution.best.cause if cause == "inconclusive" else cause
-    if leading in WHOLE_RUN and not (
-        main is not None and leading == "architecture" and _timed(signs)
-    ):
-        return first
     whole = [
         s.steps[0]
         for s in signs
         if s.name in ("schedule_reset", "rise_at_restart", "drop_at_restart") and s.steps
     ]
+    spikes = [s.steps[0] for s in signs if s.name == "same_layers" and s.steps]
+    if spikes and leading == "architecture":
+        return spikes[0]
+    if leading in WHOLE_RUN and not (
+        main is not None and leading == "architecture" and _timed(signs)
+    ):
+        return first
     if whole and leading in ("state_corruption", "data"):
         return whole[0]
     if main is not None:

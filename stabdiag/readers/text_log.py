@@ -114,7 +114,7 @@ def loader(settled: Settled, step_name: str) -> Callable[[Sequence[str]], dict[s
 
 def nothing_recognised(path: Path, collected: Collected) -> InputError:
     """Build the error for a text without metrics."""
-    tried = ", ".join(found.pattern.name for found in collected.found)
+    tried = ", ".join(found.pattern.name.removesuffix(" console") for found in collected.found)
     what = f"{path}: no metric lines recognised in {collected.lines} lines (tried: {tried})"
     todo = (
         "log one line a step with a step and a loss, such as 'step: 10 loss: 2.5', "

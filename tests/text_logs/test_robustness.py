@@ -95,7 +95,7 @@ def test_noise_between_lines_does_not_change_the_rows(noise: list[str], place: i
 def test_text_without_metrics_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(InputError, match=r"train.log: no metric lines recognised in") as error:
         read_text(LOG, text)
-    assert "HF Trainer console" in error.value.what
+    assert "HF Trainer, " in error.value.what
     assert error.value.todo
     assert "\n" not in error.value.what + error.value.todo
     assert not looks_like_text_log(text)

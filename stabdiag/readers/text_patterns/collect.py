@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import LogSoFar, Memory, Pattern, Row
+from stabdiag.readers.text_patterns.tokens import is_timing
 
 LONGEST_LINE = 65536  # characters; the longest metric line seen has 34 thousand
 SHOWN_LINES = 20
@@ -44,7 +45,8 @@ class Rows:
 
     `kind`, `step`, `line`, `stream`, `shape`, `digest` have one entry a row; `cells` maps a field
     to the rows that hold it and their values. `streams` numbers the writers (rank and spelling),
-    `shapes` the sets of field names, `kinds` the kinds.
+    `shapes` the sets of field names, `kinds` the kinds. Rows with equal `digest` say the same,
+    whatever their times and speeds (`measured`: the fields of a shape without those).
     """
 
     kind: array[int] = field(default_factory=lambda: array("b"))
@@ -57,6 +59,7 @@ class Rows:
     kinds: dict[str, int] = field(default_factory=dict)
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     shapes: dict[tuple[str, ...], int] = field(default_factory=dict)
+    measured: list[tuple[str, ...]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.step)
@@ -69,9 +72,13 @@ class Rows:
         self.step.append(row.step)
         self.line.append(line)
         self.stream.append(self.streams.setdefault((rank, row.spelling), len(self.streams)))
-        self.shape.append(self.shapes.setdefault(names, len(self.shapes)))
-        values = struct.pack(f"{len(names)}d", *row.fields.values())
-        self.digest.append(hash((row.kind, row.step, names, values)))
+        shape = self.shapes.setdefault(names, len(self.shapes))
+        if shape == len(self.measured):
+            self.measured.append(tuple(name for name in names if not is_timing(name)))
+        self.shape.append(shape)
+        measured = self.measured[shape]
+        values = struct.pack(f"{len(measured)}d", *[row.fields[name] for name in measured])
+        self.digest.append(hash((row.kind, row.step, measured, values)))
         for name, value in row.fields.items():
             cell = self.cells.get(name)
             if cell is None:

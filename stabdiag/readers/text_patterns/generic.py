@@ -16,7 +16,7 @@ POSITION = re.compile(
 )
 QUALIFIER = (
     r"(?:(?:train(?:ing)?|val(?:id|idation)?|test|eval(?:uation)?|dev|avg|average|mean|total|"
-    r"running|global|grad(?:ient)?|learning|loss|batch|epoch|\w{1,20}/\w{1,20})[ ]){0,3}"
+    r"running|global|grad(?:ient)?|learning|loss|batch|epoch|[a-z]{1,20}/[a-z]{1,20})[ ]){0,3}"
 )
 METRIC = re.compile(
     rf"(?i)(?<![\w/.@-])[\"']?({QUALIFIER}[A-Za-z_][\w./@%+-]{{0,79}})[\"']?"

@@ -14,7 +14,8 @@ from stabdiag.readers.text_patterns.record import NO_STEP
 
 TRAINING = ("train", "epoch")
 FEWEST_OVERFLOWS = 3  # in a row, to say that a log ends in them; the scaler's search has 1 or 2
-REPEAT_WINDOW = 64  # rows: processes print the same point this close together, restarts don't
+REPEAT_WINDOW = 64  # lines: ranks print the same message this close together
+LATE_ROWS = 4  # steps that one process may lag behind another
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,8 @@ def fill_steps(draft: Draft, fill: str) -> list[int]:
     """Give each row without a step one from its neighbours; return the lines of guessed ones.
 
     An evaluation takes the step of the train row after it ("next") or before it ("previous").
-    Skipped steps are counted up from the train row before them, not past the one after.
+    Skipped steps are where a progress bar put them, if that is between the train rows around
+    them; else they are counted up from the row before, not past the one after.
     """
     step, total = draft.step, len(draft.kind)
     after = np.full(total, NO_STEP, dtype=np.int64)  # step of the next main train row
@@ -240,7 +242,7 @@ def fill_steps(draft: Draft, fill: str) -> list[int]:
     guessed: list[int] = []
     for i in range(total):
         if draft.aside[i]:
-            if NO_STEP != before <= step[i] and (step[i] <= after[i] or after[i] == NO_STEP):
+            if max(before, 0) <= step[i] and (step[i] <= after[i] or after[i] == NO_STEP):
                 continue
             skipped += 1
             step[i] = max(before, 0) + skipped
@@ -260,7 +262,7 @@ def without_repeats(draft: Draft) -> tuple[Mask, list[Note]]:
 
     Ranks that print side by side repeat each point; so does a program with two forms of the line.
     Writers one after another (a restart) are one writer. Without rank marks a point is a repeat
-    when the row before has its step, or an equal row stands close before it.
+    when it follows its like at the same step, or one of the last few rows says the same.
     """
     total = len(draft.kind)
     keep = np.ones(total, dtype=np.bool_)
@@ -279,9 +281,9 @@ def without_repeats(draft: Draft) -> tuple[Mask, list[Note]]:
             if draft.stream[i] not in beside:
                 known.setdefault((draft.kind[i], steps[i], draft.shape[i]), digests[i])
     last: dict[tuple[str, tuple[str, ...]], int] = {}
-    recent: deque[int] = deque(maxlen=REPEAT_WINDOW)
+    recent: deque[int] = deque(maxlen=LATE_ROWS)
     lines: list[int] = []
-    differing = 0
+    differing, at_step = 0, NO_STEP
     for i in range(total):
         if draft.aside[i]:
             continue
@@ -289,11 +291,14 @@ def without_repeats(draft: Draft) -> tuple[Mask, list[Note]]:
         other: int | None = None
         if draft.stream[i] in beside:
             other = known.get((draft.kind[i], steps[i], draft.shape[i]))
-        elif steps[near := last.get(shape, i)] == steps[i] and 0 < i - near <= REPEAT_WINDOW:
-            other = digests[near]
+        elif shape in last and steps[i] == at_step:
+            other = digests[last[shape]]
         elif digests[i] in recent:
             other = digests[i]
         if other is None:
+            if steps[i] != at_step:
+                last.clear()
+                at_step = steps[i]
             last[shape] = i
             recent.append(digests[i])
             continue
@@ -304,7 +309,7 @@ def without_repeats(draft: Draft) -> tuple[Mask, list[Note]]:
         return keep, []
     text = "rows repeat a point already printed (by another rank, or in a second form)"
     if differing:
-        text += f", {differing} of them with other values or rounding; one of each was kept"
+        text += f", {differing} of them with other values or digits; one of each was kept"
     return keep, [note_of("dropped", text, lines)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ def read_log(paths: Sequence[Path | str]) -> LogTable:
 
 
 def _read_one(path: Path | str) -> LogTable:
-    if str(path) != "-" and Path(path).is_dir():
+    if str(path) != "-" and os.path.isdir(path):
         return read_folder(Path(path))
     source = open_source(path)
     reader, reason = detect(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 
 from stabdiag.readers.cells import cell_number, is_missing
@@ -57,9 +58,11 @@ def _cut(text: str, cells: Sequence[str], before: Sequence[Sequence[str]], table
     numbers = [cell for cell in above if cell_number(cell) is not None]
     if len(numbers) < max(1, len(above) - 1):
         return ""
-    if cell_number(last) is None or (last[-1] in ".+-" and not any(c[-1:] == "." for c in numbers)):
+    number = cell_number(last)
+    if number is None or (last[-1] in ".+-" and not any(c[-1:] == "." for c in numbers)):
         return f"it ends in {last[-12:]!r}"
     decimals = {len(cell.partition(".")[2]) for cell in numbers if cell_number(cell)}
-    if len(numbers) >= 3 and len(decimals) == 1 and len(last.partition(".")[2]) < min(decimals):
+    fixed = len(numbers) >= 3 and len(decimals) == 1 and math.isfinite(number)
+    if fixed and len(last.partition(".")[2]) < min(decimals):
         return f"{last!r} has fewer decimals than the rows above"
     return ""

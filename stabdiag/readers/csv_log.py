@@ -66,7 +66,8 @@ def _dialect(source: Source) -> Dialect:
         )
     if dialect:
         return dialect
-    lines = [line for line in head_text(source).split("\n") if line.strip()]
+    lines = [line.strip() for line in head_text(source).split("\n")]
+    lines = [line for line in lines if line and not line.startswith("#")]
     if len(lines) == 1:
         raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
     raise InputError(

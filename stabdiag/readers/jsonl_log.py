@@ -103,6 +103,8 @@ def _records(block: Block, tally: Tally) -> Iterator[tuple[int, Record]]:
             why = "the last line, cut short" if last else "a line that is no JSON object"
             tally.add("dropped", why, [line])
             continue
+        if "\0" in whole:
+            tally.add("repaired", "NUL bytes in a line: what they replaced is lost", [line])
         for record in records:
             if record:
                 yield line, record

@@ -139,11 +139,7 @@ def _looked_into(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]
         raise InputError(
             f"{name}: the file is empty", "name the log that the run wrote; this one has no byte"
         )
-    encoding, bom = "utf-8", 0
-    for mark, its_encoding in _BOMS:
-        if start.startswith(mark):
-            encoding, bom = its_encoding, len(mark)
-            break
+    encoding, bom = _encoding(start)
     text = start[bom : bom + HEAD_BYTES]
     if encoding != "utf-8":
         text = text.decode(encoding, errors="replace").encode()
@@ -159,6 +155,18 @@ def _looked_into(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]
         # Line ends of old Macintosh files; in other files a return alone redraws a progress bar.
         lone_returns=b"\r" in text and b"\n" not in text,
     )
+
+
+def _encoding(start: bytes) -> tuple[str, int]:
+    """Return the encoding of a text that begins so, and the length of its byte order mark."""
+    for mark, encoding in _BOMS:
+        if start.startswith(mark):
+            return encoding, len(mark)
+    for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):  # ASCII between NUL bytes
+        nul, other = start[first:HEAD_BYTES:2], start[1 - first : HEAD_BYTES : 2]
+        if len(nul) >= 4 and not nul.strip(b"\0") and b"\0" not in other:
+            return encoding, 0
+    return "utf-8", 0
 
 
 def _first_chunks(source: Source, at_least: int) -> Iterator[bytes]:
@@ -224,6 +232,7 @@ def blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[Block]:
             line += block.newlines
             waiting, have = [rest], len(rest)
         elif have > MAX_LINE_BYTES + size:
+            line += sum(chunk.count(b"\n") for chunk in waiting)
             raise InputError(
                 f"{source.name}, line {line}: longer than {MAX_LINE_BYTES >> 20} MiB",
                 "check that this is a training log",

@@ -13,7 +13,8 @@ from stabdiag.readers.text_patterns import GENERIC, PATTERNS
 from stabdiag.readers.text_patterns.collect import Collected, Found, collect
 from stabdiag.readers.text_patterns.ending import endings
 from stabdiag.readers.text_patterns.record import NO_STEP
-from stabdiag.readers.text_patterns.settle import Settled, settle, steady_rows
+from stabdiag.readers.text_patterns.repeats import steady_rows
+from stabdiag.readers.text_patterns.settle import Settled, settle
 
 OUTWEIGHS = 5  # general lines for each line of a known format, before the general form is taken
 

@@ -23,7 +23,7 @@ def columns(
     from stabdiag.cli.output import deliver, view_for
     from stabdiag.cli.reporting import request_of
     from stabdiag.cli.settled import configuration, format_of
-    from stabdiag.columns import understand
+    from stabdiag.columns import describe, understand
     from stabdiag.readers import read_log
     from stabdiag.reporters import PART_FORMATS
     from stabdiag.reporters.layout import laid_out
@@ -41,6 +41,6 @@ def columns(
     else:
         color = config.color and not output.no_color
         view = view_for(color=color, to_file=output.output is not None)
-        text = laid_out(columns_page(table, plan, runs), view)
+        text = laid_out(columns_page(table, plan, describe(table, plan), runs), view)
     deliver(text, output.output)
     remember(request.logs, Path.cwd())

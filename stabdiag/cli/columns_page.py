@@ -1,4 +1,4 @@
-"""The page of `columns`: every column with its role and the reason, the runs, the overrides."""
+"""The page of `columns`: what each column was read as and why, the runs, the overrides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from stabdiag import __version__
-from stabdiag.columns import ColumnPlan, ColumnRole
+from stabdiag.columns import ColumnLine, ColumnPlan
 from stabdiag.model import LogTable
 from stabdiag.reporters.blocks import (
     Blank,
@@ -23,19 +23,19 @@ from stabdiag.reporters.blocks import (
 from stabdiag.reporters.numbers import count, number, strict_json
 from stabdiag.runs import RunSummary
 
-_SHOWN_LAYERS = 3  # columns of each per-layer metric; JSON has all
+IGNORED = "ignored"  # what `describe` reads a column as that is no series
 _SHOWN_IGNORED = 6
 _SHOWN_RUNS = 20
 
 
 def columns_page(
-    table: LogTable, plan: ColumnPlan, runs: Sequence[RunSummary]
+    table: LogTable, plan: ColumnPlan, lines: Sequence[ColumnLine], runs: Sequence[RunSummary]
 ) -> tuple[Block, ...]:
-    """Return the page as blocks; the layers of one metric stand together."""
+    """Return the page as blocks: what numbers the rows, each column, what was left out, runs."""
     files = ", ".join(table.files)
     facts = f"{table.format}, {count(table.rows, 'row')}, {count(len(table.names), 'column')}"
     return (
-        Paragraph(words(files, Span(f"  {facts}", "dim"))),
+        Paragraph(words(f"{files}  ", Span(facts, "dim", whole=True))),
         Blank(),
         Labelled(
             (
@@ -43,9 +43,8 @@ def columns_page(
                 (words(Span("steps", "dim")), _step(table, plan)),
             )
         ),
-        *_table("Columns", _role_rows(plan)),
-        *_table("Columns of layers", _layer_rows(plan)),
-        *_ignored(plan),
+        *_read(lines),
+        *_left_out(lines),
         *_notes(table, plan),
         *_runs(runs),
         Heading("To say otherwise"),
@@ -80,31 +79,28 @@ def _step(table: LogTable, plan: ColumnPlan) -> Words:
     return words(f"no column numbers the rows; rows are counted as {plan.axis}s")
 
 
-def _table(title: str, rows: Sequence[tuple[Words, ...]]) -> tuple[Block, ...]:
-    if not rows:
-        return ()
-    return Heading(title), Table(("column", "read as", "why"), tuple(rows), narrowest=14)
+def _read(lines: Sequence[ColumnLine]) -> tuple[Block, ...]:
+    rows = tuple(
+        (
+            words(line.column),
+            words(Span(line.read_as, "strong")),
+            words(number(line.points)),
+            words(number(line.cadence)),
+            prose(line.why),
+        )
+        for line in lines
+        if line.read_as != IGNORED
+    )
+    names = ("column", "read as", "points", "every", "why")
+    return Heading("Columns"), Table(names, rows, right=(2, 3), narrowest=14)
 
 
-def _role_rows(plan: ColumnPlan) -> list[tuple[Words, ...]]:
-    return [
-        (words(role.column), _read_as(role), prose(role.why))
-        for role in plan.roles
-        if role.layer is None and role.kind != "ignored"
-    ]
-
-
-def _read_as(role: ColumnRole) -> Words:
-    name = role.name or role.kind.replace("_", " ")
-    return words(Span(name, "plain" if role.kind == "other" else "strong"))
-
-
-def _ignored(plan: ColumnPlan) -> tuple[Block, ...]:
+def _left_out(lines: Sequence[ColumnLine]) -> tuple[Block, ...]:
     """The columns that are no series, together by the reason."""
     by_reason: dict[str, list[str]] = {}
-    for role in plan.roles:
-        if role.kind == "ignored":
-            by_reason.setdefault(role.why, []).append(role.column)
+    for line in lines:
+        if line.read_as == IGNORED:
+            by_reason.setdefault(line.why, []).append(line.column)
     rows = tuple(
         (words(number(len(names))), words(f"{why}: ", Span(_few(names), "dim")))
         for why, names in by_reason.items()
@@ -115,21 +111,6 @@ def _ignored(plan: ColumnPlan) -> tuple[Block, ...]:
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN_IGNORED} more" if len(names) > _SHOWN_IGNORED else ""
     return ", ".join(names[:_SHOWN_IGNORED]) + more
-
-
-def _layer_rows(plan: ColumnPlan) -> list[tuple[Words, ...]]:
-    """The first layers of each per-layer metric, and how many more there are."""
-    rows: list[tuple[Words, ...]] = []
-    metrics = dict.fromkeys(role.name for role in plan.roles if role.layer is not None)
-    for metric in metrics:
-        of_metric = [role for role in plan.roles if role.layer is not None and role.name == metric]
-        for role in of_metric[:_SHOWN_LAYERS]:
-            name = Span(f"{metric} of {role.layer}", "strong")
-            rows.append((words(role.column), words(name), prose(role.why)))
-        more = len(of_metric) - _SHOWN_LAYERS
-        if more > 0:
-            rows.append((words(Span(f"... {more} more", "dim")), words(f"{metric} of layers"), ()))
-    return rows
 
 
 def _notes(table: LogTable, plan: ColumnPlan) -> tuple[Block, ...]:

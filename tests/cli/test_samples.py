@@ -1,4 +1,4 @@
-"""Every sample log through the command line: the schema holds it, the pages fit, answers come first."""
+"""Every sample log: the schema holds its report, the pages fit, the answers come first."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ SAME_LAYERS = Rule(
     thresholds=(
         Threshold("min_ratio", 8.0, "times the run's median grad norm", "healthy blips: 3-5 times"),
         Threshold("min_spikes", 3, "spikes", "fewer are no pattern"),
-        Threshold("min_excess", 8.0, "times the median layer's rise", "reported: 27-1500 times"),
+        Threshold("min_excess", 20.0, "times the median layer's rise", "reported: 27-1500 times"),
         Threshold("min_share", 0.6, "share of the spikes", "every time, less some noise"),
     ),
     sources=("unsloth issue 5207", "transformers issue 45676"),

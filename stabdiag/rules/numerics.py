@@ -73,7 +73,12 @@ SCALE_COLLAPSE = Rule(
             "times below its running maximum",
             "7 of 8 labelled overflows pass; healthy scales stay within 16",
         ),
-        Threshold("at_floor_share", 0.5, "share of the last points", "a floor under the scale"),
+        Threshold(
+            "min_lasting_fall",
+            64,
+            "times below its running maximum, over the last quarter",
+            "a floor under the scale stops the fall (1 of 8 labelled overflows)",
+        ),
     ),
     sources=("labelled fault-injection runs, section 7", "PyTorch GradScaler"),
 )

@@ -246,6 +246,11 @@ def scale_collapse(view: View) -> list[Event]:
         settled = 0
     top = np.maximum.accumulate(y[settled:])
     deep = y[settled:] <= top / view.limits(SCALE_COLLAPSE, "min_fall")
+    # a floor under the scale, or a logger that ends early: less deep, but for good
+    last = max(5, y.size // 4)
+    low = y[settled:] <= top / view.limits(SCALE_COLLAPSE, "min_lasting_fall")
+    if not deep.any() and low[-last:].all() and low.size > last:
+        deep = low & (np.arange(low.size) > np.flatnonzero(~low)[-1])
     if not deep.any():
         return []
     bottom = settled + int(np.argmax(deep))

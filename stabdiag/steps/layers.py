@@ -172,7 +172,7 @@ def _dominant(
 
     top = max(matrices, key=excess)
     text = f"the gradient of {top.layer} is {top.peer_ratio:.3g} times its peers', all along"
-    strength = ramp(np.log(max(excess(top), 1e-9)), np.log(0.5), np.log(1.5))
+    strength = ramp(np.log(max(excess(top), 1e-9)), 0.0, np.log(2.0))
     if strength > 0:
         signs.append(Sign("dominant_layer", strength, text, (), (f"grad_norm/{top.layer}",)))
     for s in sorted(matrices, key=lambda s: -excess(s))[:5]:
@@ -202,7 +202,7 @@ def _parting(
         return
     top, limit = max(cases, key=lambda c: c[0].growth_ratio / c[1])
     text = f"the norm of {top.layer} grew {top.growth:.3g} times, {top.growth_ratio:.3g} times its peers'"
-    strength = ramp(np.log(max(top.growth_ratio / limit, 1e-9)), np.log(0.5), np.log(1.5))
+    strength = ramp(np.log(max(top.growth_ratio / limit, 1e-9)), np.log(0.7), np.log(1.5))
     if strength > 0:
         signs.append(Sign("layer_parts", strength, text, (), (f"param_norm/{top.layer}",)))
     for s, least in sorted(cases, key=lambda c: -c[0].growth_ratio)[:5]:

@@ -11,6 +11,9 @@ from stabdiag.steps.tracks import Track
 from stabdiag.steps.view import View
 
 
+TURN_POINTS = 6  # logged points on each side that show a direction
+
+
 @dataclass(frozen=True)
 class LrChange:
     """The learning rate at `step` is `ratio` times that of the logged point before."""
@@ -67,11 +70,24 @@ def lr_resets(view: View) -> list[LrChange]:
         after = t.value[border]
         if before is None or not np.isfinite(after) or before <= 0:
             continue
-        if abs(float(after) - before) > limit * before:
+        turned = _turns(t, border)
+        if abs(float(after) - before) > limit * before or turned:
             found.append(
                 LrChange(int(t.step[border]), int(t.segment[border]), before, float(after))
             )
     return found
+
+
+def _turns(t: Track, border: int) -> bool:
+    """Whether a rate that was falling before the restart rises steadily after it."""
+    before = t.value[max(0, border - TURN_POINTS) : border]
+    after = t.value[border : border + TURN_POINTS]
+    if before.size < TURN_POINTS or after.size < TURN_POINTS:
+        return False
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        return False
+    fell, rises = np.diff(before) < 0, np.diff(after) > 0
+    return bool(fell.mean() > 0.8 and rises.mean() > 0.8)
 
 
 def _expected(t: Track, border: int) -> float | None:

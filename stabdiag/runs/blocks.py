@@ -9,7 +9,7 @@ import numpy as np
 
 from stabdiag.columns import ColumnRole
 from stabdiag.model import F64, I64, Column, LayerBlock, LogTable, Mask
-from stabdiag.runs.hidden import ALWAYS, MIN_ROWS, due
+from stabdiag.runs.hidden import ALWAYS, MIN_GAPS, MIN_ROWS, due
 from stabdiag.runs.series import Timeline
 
 # Bounds the memory of a block at 64 x 9 bytes a row, whatever the number of layers.
@@ -68,9 +68,8 @@ def _silent_rows(source: BlockSource, any_logged: Mask) -> Mask:
     if not suspect.any():
         return suspect
     sound = source.train & ~source.trouble
-    if np.count_nonzero(sound & any_logged) < MIN_ROWS:
-        return np.zeros_like(suspect)
-    if np.mean(any_logged[sound]) >= ALWAYS:
+    enough = np.count_nonzero(sound & any_logged) >= MIN_ROWS
+    if enough and np.mean(any_logged[sound]) >= ALWAYS:
         return suspect
     return due(source.line.step, any_logged, suspect)
 
@@ -79,7 +78,7 @@ def _silent_layers(logged: Mask, trouble: Mask, silent: Mask) -> Mask:
     """Cells [T, B] that are missing in a row in trouble though the layer was always logged."""
     sound = ~trouble
     found = np.zeros_like(logged)
-    if not trouble.any() or np.count_nonzero(sound) < MIN_ROWS:
+    if not trouble.any() or np.count_nonzero(sound) < MIN_GAPS:
         return found
     steady = np.mean(logged[sound], axis=0) >= ALWAYS
     found[np.ix_(trouble | silent, steady)] = True

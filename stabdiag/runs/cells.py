@@ -35,9 +35,10 @@ class Cells:
 
 @dataclass(frozen=True)
 class Loaded:
-    """All that is read of a table but its layers: raw columns, and series by canonical name.
+    """What is read of a table at once: raw columns, and series by canonical name.
 
-    `said` are the kinds of rows that the log states itself.
+    Of the layers only the first of each metric is among the columns. `said` are the kinds of rows
+    that the log states itself.
     """
 
     columns: Mapping[str, Column]
@@ -61,10 +62,20 @@ def load_cells(table: LogTable, plan: ColumnPlan, run: str | None = None) -> Loa
             series[name] = _sum(own, columns)
     for name, parts in plan.roots.items():
         series[name] = _root(name, parts, table)
+    columns = {**columns, **_witnesses(table, roles)}
     said = said_kinds(table, plan.kind_column)
     if said is not None:
         _evaluated_apart(series, said)
     return Loaded(columns, series, said, _skips_in_each_step(series))
+
+
+def _witnesses(table: LogTable, roles: Sequence[ColumnRole]) -> dict[str, Column]:
+    """The first layer of each metric: it tells which rows are records of layers."""
+    first: dict[str, str] = {}
+    for role in roles:
+        if role.kind == "layer":
+            first.setdefault(role.name, role.column)
+    return table.load(list(first.values())) if first else {}
 
 
 def _read(role: ColumnRole, cells: Column) -> tuple[F64, Mask]:

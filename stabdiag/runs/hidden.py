@@ -15,7 +15,7 @@ ALWAYS = 0.98
 # ... and in at least so many of them; fewer show no habit.
 MIN_ROWS = 5
 # A metric logged every so many steps is due when its gaps are all equal, so many of them.
-MIN_GAPS = 5
+MIN_GAPS = 4
 
 # Metrics that turn NaN together with a failing step, in the order in which they are judged.
 _MAY_FAIL = (
@@ -110,16 +110,13 @@ def _silent(rows: TrainRows, name: str, alike: I64) -> Mask:
     for code in np.unique(alike[missing]):
         group = np.flatnonzero(rows.train & (alike == code))
         there = logged[group]
-        if not there.any():
-            continue
-        last = int(np.flatnonzero(there)[-1])
-        head = there[: last + 1]
+        tail, whole = _tails(there, rows.segment[group])
+        head = there[~tail]
         if head.size < MIN_ROWS or np.mean(head) < ALWAYS:
             continue
-        gone = group[~there]
-        if name != "loss":
-            gone = _without_end_at_restart(rows, group, last, gone)
-        found[gone] = True
+        # A metric silent from a restart on: the new process logs something else. Not so the loss.
+        gone = ~there if name == "loss" else ~there & ~whole
+        found[group[gone]] = True
     first = int(np.flatnonzero(logged)[0])
     found[:first] = False
     found &= missing
@@ -134,15 +131,18 @@ def _norm_failed(rows: TrainRows) -> Mask:
     return failed
 
 
-def _without_end_at_restart(rows: TrainRows, group: I64, last: int, gone: I64) -> I64:
-    """Leave out a silence that lasts from a restart on: the new process logs something else."""
-    tail = group[last + 1 :]
-    if tail.size == 0:
-        return gone
-    if rows.segment[tail[0]] == rows.segment[group[last]]:
-        return gone
-    early: I64 = gone[gone < tail[0]]
-    return early
+def _tails(there: Mask, segment: I64) -> tuple[Mask, Mask]:
+    """Rows behind the last logged one of their segment, and those of segments without any."""
+    tail = np.zeros_like(there)
+    whole = np.zeros_like(there)
+    for own in np.unique(segment):
+        at = np.flatnonzero(segment == own)
+        logged = np.flatnonzero(there[at])
+        if logged.size:
+            tail[at[logged[-1] + 1 :]] = True
+        else:
+            tail[at] = whole[at] = True
+    return tail, whole
 
 
 def _zeros(rows: TrainRows) -> Mask:

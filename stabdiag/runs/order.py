@@ -173,14 +173,14 @@ def _bounds(rows: Rows, state: _State) -> list[_Bound]:
     step, loss = state.step[state.at], rows.loss[state.at]
     back = np.flatnonzero(np.diff(step) < 0) + 1
     again = np.flatnonzero((np.diff(step) == 0) & (step[1:] == step[0])) + 1
-    again = again[~(loss[again] == loss[again - 1])]
+    again = again[np.abs(loss[again] - loss[again - 1]) > 0]
     if again.size <= REPEATED_STARTS:
         back = np.union1d(back, again)
     bounds: list[_Bound] = []
     start, stretch, shift = 0, 0, 0.0
     for index in back.tolist():
         cadence = max(_cadence(step[start:index]), 1.0)
-        at_start = step[index] <= step[start] + cadence
+        at_start = step[index] < step[start] + cadence
         aborted = index - stretch <= ABORTED_POINTS and index - start <= 2 * ABORTED_POINTS
         new_run = False
         if at_start and not aborted:

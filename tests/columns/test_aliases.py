@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from stabdiag.columns import ColumnRole, understand
@@ -120,7 +122,8 @@ def test_index_columns(name: str) -> None:
 
 def test_lists_are_ids_of_a_batch_or_histograms() -> None:
     indices: list[object] = [[1, 2], [3, 4], None]
-    cells = {"step": [1, 2, 3], "loss": COUNT, "sample_indices": indices, "gradients/fc": indices}
+    cells: dict[str, Sequence[object]] = {"step": [1, 2, 3], "loss": COUNT}
+    cells |= {"sample_indices": indices, "gradients/fc": indices}
     kinds = {role.column: role.kind for role in understand(table_of(cells)).roles}
     assert kinds["sample_indices"] == "batch_id"
     assert kinds["gradients/fc"] == "ignored"

@@ -41,7 +41,7 @@ def test_the_whole_loss_of_each_step_is_preferred(names: tuple[str, ...], chosen
 
 def test_a_column_with_few_points_gives_way() -> None:
     cells = {"step": range(100), "loss": [1.0] * 3 + [None] * 97, "train/loss": [1.0] * 100}
-    assert column_for(understand(table_of(cells)), "loss") == "train/loss"  # type: ignore[arg-type]
+    assert column_for(understand(table_of(cells)), "loss") == "train/loss"
 
 
 def test_series_of_two_optimizers_belong_together() -> None:

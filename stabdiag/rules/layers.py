@@ -19,7 +19,13 @@ DOMINANT_LAYER = Rule(
             "min_peer_ratio",
             20.0,
             "times the median of the same role in other blocks",
-            "healthy matrices: p99 10, maximum 16",
+            "first block: healthy matrices p99 10, maximum 20",
+        ),
+        Threshold(
+            "min_inner_ratio",
+            10.0,
+            "times the median of the same role in other blocks",
+            "blocks after the first: healthy matrices stay under 3",
         ),
         Threshold(
             "min_end_ratio",
@@ -56,7 +62,7 @@ PARAM_PARTS = Rule(
     advice="Check this layer's parameter group, learning rate, weight decay and input scale.",
     thresholds=(
         Threshold(
-            "min_growth_ratio", 8.0, "times its peers' growth", "healthy matrices stay under 5"
+            "min_growth_ratio", 6.0, "times the median growth", "healthy matrices stay under 3"
         ),
         Threshold("min_growth", 8.0, "times its own start", "as min_growth_ratio"),
         Threshold("min_head_growth", 60.0, "times, for a head", "healthy heads reach 31"),

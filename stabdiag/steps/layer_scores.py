@@ -18,7 +18,7 @@ from stabdiag.steps.roles import Role, role_of
 class LayerScore:
     """One layer's figures beside its peers'; NaN where not logged, 1.0 is "as its peers".
 
-    `peer_ratio`: gradient over the same role's in other blocks (over the median layer where there
+    `limit`: the ratio that would be out of proportion for such a layer. `peer_ratio`: gradient over the same role's in other blocks (over the median layer where there
     is no peer), the median over time; `consistent`: share of the time it passes the limit.
     `growth`: norm at the end over the start; `growth_ratio` the same over the median of the
     other weight matrices (not over its peers: a fault may sit in every block alike).
@@ -29,6 +29,7 @@ class LayerScore:
     layer: str
     role: Role
     order: int
+    limit: float
     median_ratio: float
     peer_ratio: float
     consistent: float
@@ -56,7 +57,8 @@ def score_layers(
     """
     names = list(dict.fromkeys([*(grad.layers if grad else ()), *(param.layers if param else ())]))
     roles = {n: role_of(n) for n in names}
-    g = _gradients(grad, roles, limits) if grad else {}
+    caps = _limits(roles, limits)
+    g = _gradients(grad, roles, caps) if grad else {}
     p = _norms(param, roles) if param else {}
     out = []
     for order, name in enumerate(names):
@@ -68,19 +70,35 @@ def score_layers(
         )
         bad = min((b for b in (bad_g, bad_p) if b >= 0), default=-1)
         score, why = _combine(
-            roles[name], ratio, consistent, grow, grow_ratio, jump, usual, start, limits
+            roles[name], caps[name], ratio, consistent, grow, grow_ratio, jump, usual, start, limits
         )
         out.append(
-            LayerScore(
-                name, roles[name], order, median, ratio, consistent, grow, grow_ratio, jump, usual,
+            LayerScore(name, roles[name], order, caps[name], median, ratio, consistent, grow, grow_ratio, jump, usual,
                 start, peak, left, bad, score, why,
             )
         )  # fmt: skip
     return out
 
 
+def _limits(roles: dict[str, Role], limits: Limits) -> dict[str, float]:
+    """How many times its peers' a layer's gradient may be: the first block leads in health, too."""
+    depths = [r.depth for r in roles.values() if r.depth is not None]
+    first = min(depths, default=0)
+    count: dict[str, int] = {}
+    for r in roles.values():
+        count[r.peers] = count.get(r.peers, 0) + 1
+
+    def limit(role: Role) -> float:
+        if role.depth is None or count[role.peers] == 1:
+            return limits(DOMINANT_LAYER, "min_end_ratio")
+        inner = role.depth > first
+        return limits(DOMINANT_LAYER, "min_inner_ratio" if inner else "min_peer_ratio")
+
+    return {name: limit(role) for name, role in roles.items()}
+
+
 def _gradients(
-    stats: LayerStats, roles: dict[str, Role], limits: Limits
+    stats: LayerStats, roles: dict[str, Role], caps: dict[str, float]
 ) -> dict[str, tuple[float, float, float, float, int, int]]:
     sample = stats.sample
     overall = _nanmedian(sample, axis=1)
@@ -90,8 +108,7 @@ def _gradients(
     out = {}
     for j, name in enumerate(stats.layers):
         others = [k for k in peers[roles[name].peers] if k != j]
-        reference = _nanmedian(sample[:, others], axis=1) if others else overall
-        limit = limits(DOMINANT_LAYER, "min_peer_ratio" if others else "min_end_ratio")
+        reference = _log_median(sample[:, others]) if others else overall
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = sample[:, j] / reference
             to_median = sample[:, j] / overall
@@ -101,7 +118,7 @@ def _gradients(
             float(np.median(to_median[np.isfinite(to_median)]))
             if np.isfinite(to_median).any()
             else np.nan,
-            float(np.mean(ratio[ok] > limit)) if ok.any() else 0.0,
+            float(np.mean(ratio[ok] > caps[name])) if ok.any() else 0.0,
             float(stats.peak_score[j]),
             int(stats.left_step[j]),
             int(stats.bad_step[j]),
@@ -139,6 +156,7 @@ def _norms(
 
 def _combine(
     role: Role,
+    cap: float,
     ratio: float,
     consistent: float,
     growth: float,
@@ -150,11 +168,10 @@ def _combine(
 ) -> tuple[float, str]:
     parts: list[tuple[float, str]] = [(0.0, "")]
     end = role.role in ("embedding", "head", "other") and role.depth is None
-    grad_limit = limits(DOMINANT_LAYER, "min_end_ratio" if end else "min_peer_ratio")
-    if np.isfinite(ratio) and ratio > 1 and (consistent > 0 or ratio > 0.3 * grad_limit):
+    if np.isfinite(ratio) and ratio > 1 and (consistent > 0 or ratio > 0.3 * cap):
         weight = 1.0 if role.matrix else 0.6
         parts.append(
-            (weight * np.log(ratio) / np.log(grad_limit), f"gradient {ratio:.3g} times its peers'")
+            (weight * np.log(ratio) / np.log(cap), f"gradient {ratio:.3g} times its peers'")
         )
     if role.matrix and np.isfinite(growth_ratio) and growth_ratio > 1 and growth > 1:
         least = limits(PARAM_PARTS, "min_head_growth" if end else "min_growth_ratio")
@@ -179,6 +196,12 @@ def _combine(
         )
     best, why = max(parts)
     return float(best), why
+
+
+def _log_median(value: F64) -> F64:
+    """Median over the columns on the log scale: of two peers their geometric mean."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.exp(_nanmedian(np.log(value), axis=1)))
 
 
 def _nanmedian(value: F64, axis: int | None = None) -> F64:

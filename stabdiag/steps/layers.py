@@ -167,12 +167,11 @@ def _dominant(
         return
 
     def excess(s: LayerScore) -> float:
-        end = s.role.depth is None
-        return s.peer_ratio / limits(DOMINANT_LAYER, "min_end_ratio" if end else "min_peer_ratio")
+        return s.peer_ratio / s.limit
 
     top = max(matrices, key=excess)
     text = f"the gradient of {top.layer} is {top.peer_ratio:.3g} times its peers', all along"
-    strength = ramp(np.log(max(excess(top), 1e-9)), 0.0, np.log(2.0))
+    strength = ramp(np.log(max(excess(top), 1e-9)), np.log(0.8), np.log(2.0))
     if strength > 0:
         signs.append(Sign("dominant_layer", strength, text, (), (f"grad_norm/{top.layer}",)))
     for s in sorted(matrices, key=lambda s: -excess(s))[:5]:

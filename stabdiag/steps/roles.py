@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 DEPTH = re.compile(r"(?:^|[._/])(\d+)(?=[._/]|$)")
-TOKEN = re.compile(r"[._/\s]+")
+TOKEN = re.compile(r"[./\s]+")
 
 EMBEDDING = {"wte", "wpe", "embed", "embedding", "embeddings", "tok", "emb", "embedder"}
 HEAD = {"head", "lmhead", "output", "classifier", "logits", "score", "unembed", "decoderout"}

@@ -10,7 +10,6 @@ from stabdiag.rules.timeline import LR_JUMP, SCHEDULE_RESET
 from stabdiag.steps.tracks import Track
 from stabdiag.steps.view import View
 
-
 TURN_POINTS = 6  # logged points on each side that show a direction
 
 

@@ -84,6 +84,7 @@ def _is_regular(data: bytes) -> bool:
 
 
 def _parsed(data: bytes, as_text: dict[str, Any]) -> pa.Table | None:
+    order: list[str] = []
     while True:
         try:
             table = pa_json.read_json(
@@ -97,8 +98,9 @@ def _parsed(data: bytes, as_text: dict[str, Any]) -> pa.Table | None:
         except (pa.ArrowInvalid, UnicodeDecodeError):
             return None
         times = {f.name: _without_times(f.type) for f in table.schema if _has_times(f.type)}
+        order = order or table.column_names
         if not times:
-            return table
+            return table.select(order)  # Arrow puts the columns of a given type first
         if times.keys() <= as_text.keys() and all(as_text[k] == t for k, t in times.items()):
             return None
         as_text |= times

@@ -33,7 +33,13 @@ def cells(table: LogTable, name: str) -> list[Cell]:
 
 def spelled(values: list[Cell]) -> list[Cell]:
     """Replace NaN by a word, so that lists of cells can be compared."""
-    return ["<NaN>" if isinstance(v, float) and math.isnan(v) else v for v in values]
+    return [_spelled(value) for value in values]
+
+
+def _spelled(value: Cell) -> Cell:
+    if isinstance(value, tuple):
+        return tuple("<NaN>" if isinstance(v, float) and math.isnan(v) else v for v in value)
+    return "<NaN>" if isinstance(value, float) and math.isnan(value) else value
 
 
 def column(table: LogTable, name: str) -> list[Cell]:

@@ -12,7 +12,7 @@ READY_RUN := $(VENV)/.ready-run-$(KEY)
 READY_DEV := $(VENV)/.ready-dev-$(KEY)
 READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
 
-SAMPLE := sample_logs/lr_jump.csv
+SAMPLE := sample_logs/bad_batch.parquet
 
 .PHONY: help demo test lint accuracy bench samples golden
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import stabdiag
+from stabdiag.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "stabdiag").rglob("*.py"))
@@ -61,6 +64,33 @@ def make_targets() -> set[str]:
 def test_make_help_lists_every_target() -> None:
     named = {"help", "demo", "test", "lint", "accuracy", "bench", "samples", "golden"}
     assert make_targets() == named
+
+
+def readme_commands() -> list[str]:
+    """Return the shell lines of the README's code blocks that run the tool or make."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    blocks = re.findall(r"^```(?:sh|bash|console|text)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line.removeprefix("$ ").strip() for block in blocks for line in block.splitlines()]
+    return sorted({line for line in lines if re.match(r"(stabdiag|make)\s+[-a-z]", line)})
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_every_command_of_the_readme_exists(line: str) -> None:
+    program, name, *rest = shlex.split(line, comments=True)
+    if program == "make":
+        assert name in make_targets()
+        return
+    commands = typer.main.get_command(app)
+    assert isinstance(commands, typer.core.TyperGroup)
+    if name.startswith("-"):
+        known, options = commands.params, [name]
+    else:
+        assert name in commands.commands
+        known, options = commands.commands[name].params, rest
+    flags = {flag for parameter in known for flag in parameter.opts} | {"--help"}
+    used = {word.partition("=")[0] for word in options if word.startswith("--")}
+    assert used <= flags
 
 
 def test_continuous_integration_runs_tests_and_lint() -> None:

@@ -7,6 +7,7 @@ import struct
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stabdiag.readers.text_patterns.prefix import without_prefix
 from stabdiag.readers.text_patterns.record import LogSoFar, Memory, Pattern, Row
@@ -39,6 +40,13 @@ DUMPED = re.compile(
 )
 
 
+class Cells(NamedTuple):
+    """The rows that hold a field, and their values."""
+
+    rows: array[int]
+    values: array[float]
+
+
 @dataclass
 class Rows:
     """The rows of one format in file order, column by column.
@@ -46,7 +54,8 @@ class Rows:
     `kind`, `step`, `line`, `stream`, `shape`, `digest` have one entry a row; `cells` maps a field
     to the rows that hold it and their values. `streams` numbers the writers (rank and spelling),
     `shapes` the sets of field names, `kinds` the kinds. Rows with equal `digest` say the same,
-    whatever their times and speeds (`measured`: the fields of a shape without those).
+    whatever their times and speeds (`measured`: the places of the other fields in a shape).
+    `columns` are the cells of each field of a shape.
     """
 
     kind: array[int] = field(default_factory=lambda: array("b"))
@@ -55,11 +64,12 @@ class Rows:
     stream: array[int] = field(default_factory=lambda: array("i"))
     shape: array[int] = field(default_factory=lambda: array("i"))
     digest: array[int] = field(default_factory=lambda: array("q"))
-    cells: dict[str, tuple[array[int], array[float]]] = field(default_factory=dict)
+    cells: dict[str, Cells] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     shapes: dict[tuple[str, ...], int] = field(default_factory=dict)
-    measured: list[tuple[str, ...]] = field(default_factory=list)
+    measured: list[list[int]] = field(default_factory=list)
+    columns: list[list[Cells]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.step)
@@ -67,24 +77,30 @@ class Rows:
     def add(self, row: Row, line: int, rank: str) -> None:
         """Append one row."""
         index = len(self.step)
-        names = tuple(row.fields)
+        names, values = tuple(row.fields), list(row.fields.values())
+        shape = self.shapes.get(names)
+        if shape is None:
+            shape = self.new_shape(names)
         self.kind.append(self.kinds.setdefault(row.kind, len(self.kinds)))
         self.step.append(row.step)
         self.line.append(line)
         self.stream.append(self.streams.setdefault((rank, row.spelling), len(self.streams)))
-        shape = self.shapes.setdefault(names, len(self.shapes))
-        if shape == len(self.measured):
-            self.measured.append(tuple(name for name in names if not is_timing(name)))
         self.shape.append(shape)
-        measured = self.measured[shape]
-        values = struct.pack(f"{len(measured)}d", *[row.fields[name] for name in measured])
-        self.digest.append(hash((row.kind, row.step, measured, values)))
-        for name, value in row.fields.items():
-            cell = self.cells.get(name)
-            if cell is None:
-                cell = self.cells[name] = (array("q"), array("d"))
-            cell[0].append(index)
-            cell[1].append(value)
+        measured = [values[place] for place in self.measured[shape]]
+        packed = struct.pack(f"{len(measured)}d", *measured)
+        self.digest.append(hash((row.kind, row.step, shape, packed)))
+        for (rows, found), value in zip(self.columns[shape], values, strict=True):
+            rows.append(index)
+            found.append(value)
+
+    def new_shape(self, names: tuple[str, ...]) -> int:
+        """Number a set of field names that no row had before."""
+        self.shapes[names] = len(self.shapes)
+        self.measured.append([i for i, name in enumerate(names) if not is_timing(name)])
+        self.columns.append(
+            [self.cells.setdefault(name, Cells(array("q"), array("d"))) for name in names]
+        )
+        return self.shapes[names]
 
 
 @dataclass

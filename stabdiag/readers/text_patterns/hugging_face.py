@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 
 from stabdiag.readers.text_patterns.record import Example, Memory, Pattern, Row
-from stabdiag.readers.text_patterns.tokens import VALUE, value_of, whole
+from stabdiag.readers.text_patterns.tokens import VALUE, is_timing, value_of, whole
 
 PAIR = re.compile(r"'([^'\n]{1,120})':\s{0,4}(?:'([^'\n]{0,60})'|([^,'{}\[\]\n]{1,60}))")
 SAME_EPOCH = 0.011  # epochs are printed with two decimals
@@ -39,13 +39,17 @@ def read_dict(line: str, memory: Memory) -> list[Row] | None:
 def numbers_in(text: str) -> dict[str, float]:
     """Return the numeric items of a dictionary's repr; other items are left out."""
     found: dict[str, float] = {}
-    for match in PAIR.finditer(text):
-        word = match[2] if match[2] is not None else match[3].strip()
-        number = VALUE.match(word)
-        if number is not None and word[number.end() :] in ("", ")"):
-            value = value_of(match[1], number[1], number[2])
-            if value is not None:
-                found[match[1]] = value
+    for key, quoted, plain in PAIR.findall(text):
+        word = quoted or plain.strip()
+        try:
+            value: float | None = float(word)
+        except ValueError:
+            number = VALUE.match(word)
+            if number is None or word[number.end() :] not in ("", ")"):
+                continue
+            value = value_of(key, number[1], number[2])
+        if value is not None and (math.isfinite(value) or not is_timing(key)):
+            found[key] = value
     return found
 
 

@@ -87,10 +87,8 @@ def piped_fields(text: str) -> dict[str, float]:
     """Read `key: value | key value | key:value key:value`."""
     fields: dict[str, float] = {}
     for part in text.split("|"):
-        pieces = part.split("  ") if part.count(":") > 1 else [part]
-        if part.count(":") > 1 and len(pieces) == 1:
-            pieces = part.split(" ")
-        for piece in pieces:
+        several = part.count(":") > 1
+        for piece in part.split("  " if "  " in part.strip() else " ") if several else [part]:
             pair = segment_field(piece)
             if pair is not None and pair[1] is not None:
                 fields.setdefault(pair[0], pair[1])

@@ -50,7 +50,10 @@ def is_timing(key: str) -> bool:
 
 def to_float(text: str) -> float:
     """Read one number that matched NUM; 'nan', 'inf', 'nan.0' and thousands separators included."""
-    word = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        word = text.replace(",", "")
     if word.endswith(".0") and word[-5:-2].lower() in ("nan", "inf", "ity"):
         word = word[:-2]
     return float(word)

@@ -28,7 +28,7 @@ HEALTH_TONES: Mapping[Health, Tone] = {
 STEP_WORDS = {1: "timeline", 2: "batch", 3: "numerics", 4: "layers", 5: "initialization"}
 _SHOWN_EVIDENCE = 1
 _SHOWN_LAYERS = 2
-_LEAST_SHOWN = 0.005  # a runner-up below half a percent is not worth its words
+LEAST_SHOWN = 0.005  # a runner-up below half a percent is not worth its words
 _RULE_READINGS = {
     "optimizer": "optimizer issue",
     "data_or_overflow": "data issue or overflow",
@@ -57,9 +57,13 @@ def first_screen(report: Report) -> tuple[Block, ...]:
         Labelled(rows),
     )
     if report.next_steps:
-        todo = Items(tuple(_action(step) for step in report.next_steps))
-        blocks += (Heading("Do this next"), todo)
+        blocks += (Heading("Do this next"), *actions(report))
     return blocks
+
+
+def actions(report: Report) -> tuple[Block, ...]:
+    """Return what to do now, numbered, the most useful first."""
+    return (Items(tuple(map(_action, report.next_steps))),) if report.next_steps else ()
 
 
 def main_episode(report: Report) -> Episode | None:
@@ -70,7 +74,7 @@ def main_episode(report: Report) -> Episode | None:
 
 def episode_kind(episode: Episode) -> str:
     """Return the kind of an episode in words."""
-    return episode.kind.replace("_", " ")
+    return episode.kind.replace("non_", "non-").replace("_", " ")
 
 
 def recovery(episode: Episode) -> str:
@@ -142,7 +146,7 @@ def _why(report: Report) -> Words:
             Span("the log can't tell", "strong"), f"; best guesses: {best}" if best else ""
         )
     runner = ""
-    if others and others[0].probability >= _LEAST_SHOWN:
+    if others and others[0].probability >= LEAST_SHOWN:
         runner = f"; next: {cause_name(others[0].cause)} {percent(others[0].probability)}"
     name = "no fault found" if verdict.cause == "none" else cause_name(verdict.cause)
     return words(Span(f"{name}, {percent(verdict.probability)} sure", "strong"), runner)

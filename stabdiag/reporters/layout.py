@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 
 from rich.console import Console
 from rich.text import Text
@@ -24,10 +23,10 @@ from stabdiag.reporters.blocks import (
 )
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
+from stabdiag.reporters.wrapping import GLUE, breaks
 
 GAP = 2  # columns between two cells
 MIN_WIDTH = 20
-GLUE = "\ue000"  # stands for a blank that keeps its line while lines are broken
 
 _STYLES: Mapping[Tone, str] = {
     "plain": "",
@@ -156,16 +155,11 @@ def _stacked(table: Table, view: View) -> list[Text]:
 
 
 def _wrapped(text: Text, width: int) -> list[Text]:
-    """The lines of `text`; what is glued is broken only where it is longer than a line."""
-    glued = text.copy()
-    glued.plain = " ".join(
-        word.replace(GLUE, " ") if len(word) > width else word for word in text.plain.split(" ")
-    )
-    lines = glued.wrap(_console(), max(1, width), overflow="fold", tab_size=1)
+    lines = list(text.divide(breaks(text.plain, max(1, width))))
     for line in lines:
         line.rstrip()
-        line.plain = line.plain.replace(GLUE, " ")
-    return list(lines) or [Text()]
+        line.plain = line.plain.replace(GLUE, " ").rstrip()
+    return lines
 
 
 def _indented(text: Text, columns: int) -> Text:
@@ -186,11 +180,6 @@ def _safe(text: str, view: View) -> str:
     if view.ascii_only:
         return safe.translate(_ASCII).encode("ascii", "backslashreplace").decode()
     return safe
-
-
-@cache
-def _console() -> Console:
-    return Console(file=io.StringIO(), markup=False, emoji=False, highlight=False)
 
 
 def _to_text(lines: Iterable[Text], view: View) -> str:

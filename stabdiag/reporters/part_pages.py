@@ -20,6 +20,7 @@ from stabdiag.reporters.blocks import (
 )
 from stabdiag.reporters.chart import charts
 from stabdiag.reporters.first_screen import (
+    actions,
     episode_kind,
     handbook_reading,
     header,
@@ -57,10 +58,19 @@ def part_page(report: Report, part: str, view: View) -> tuple[Block, ...]:
 
 def _timeline(report: Report, view: View) -> tuple[Block, ...]:
     marks = {str(place): e.onset_step for place, e in enumerate(report.episodes, start=1)}
-    shown = [series for series in report.charts if series.name in _DRAWN]
+    return (
+        *_chart(report, _DRAWN, marks, view),
+        *section("Events", _events(report)),
+        *_spike_score(report),
+    )
+
+
+def _chart(
+    report: Report, names: tuple[str, ...], marks: Mapping[str, int], view: View
+) -> tuple[Block, ...]:
+    shown = [series for series in report.charts if series.name in names]
     drawn = charts(shown, marks, view.width, view.ascii_only)
-    chart: tuple[Block, ...] = (Heading("Chart"), Drawing(drawn)) if drawn else ()
-    return (*chart, *section("Events", _events(report)), *_spike_score(report))
+    return (Heading("Chart"), Drawing(drawn)) if drawn else ()
 
 
 def _events(report: Report) -> tuple[Block, ...]:
@@ -88,12 +98,10 @@ def _spike_score(report: Report) -> tuple[Block, ...]:
         for name in ("loss", "grad_norm")
         if (share := score.get(name)) is not None
     ]
-    text = ", ".join(shares) or str(score.get("note", ""))
-    if not text:
-        return ()
-    what = f"share of points {number(score.get('deviations'))} standard deviations off"
-    label = words(Span("OLMo 2 spike score", "dim"))
-    return (Heading("Spike score"), Labelled(((label, words(f"{text} ({what})")),)))
+    off = f"of the points {number(score.get('deviations'))} standard deviations off"
+    text = f"{', '.join(shares)} {off}" if shares else str(score.get("note", ""))
+    label = words(Span("OLMo 2", "dim"))
+    return (Heading("Spike score"), Labelled(((label, words(text)),))) if text else ()
 
 
 def _event(place: int, episode: Episode) -> tuple[Words, ...]:
@@ -125,13 +133,16 @@ def _numerics(report: Report, view: View) -> tuple[Block, ...]:
         for name, info in report.run.series.items()
     )
     table = Table(("series", "column", "points", "not finite"), rows, right=(2, 3))
-    return (Heading("Series"), table)
+    return (*_chart(report, ("grad_norm", "loss_scale"), {}, view), Heading("Series"), table)
 
 
 def _layers(report: Report, view: View) -> tuple[Block, ...]:
     if not report.layers:
         return ()
-    return section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS))
+    return (
+        *section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS)),
+        *section("Do this next", actions(report)),
+    )
 
 
 def _audit(report: Report, view: View) -> tuple[Block, ...]:

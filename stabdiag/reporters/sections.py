@@ -27,7 +27,7 @@ from stabdiag.reporters.blocks import (
     prose,
     words,
 )
-from stabdiag.reporters.first_screen import cause_name
+from stabdiag.reporters.first_screen import LEAST_SHOWN, cause_name
 from stabdiag.reporters.numbers import count, nats, number, percent, steps, times
 
 _STATUS_TONES: Mapping[Status, Tone] = {"found": "bad", "clear": "good", "skipped": "warn"}
@@ -92,15 +92,22 @@ def evidence_section(causes: Sequence[CauseRank]) -> tuple[Block, ...]:
         ordered = sorted(rank.evidence, key=lambda piece: -piece.weight)
         blocks.append(Paragraph(words(" ", title)))
         blocks.append(Labelled(tuple(_piece(piece) for piece in ordered)))
-    others = ", ".join(
-        f"{cause_name(rank.cause)} {percent(rank.probability)}"
-        for rank in causes
-        if rank not in shown
-    )
+    others = [rank for rank in causes if rank not in shown]
     if others:
-        lead = "others" if shown else "no evidence for or against any cause"
-        blocks.append(Paragraph(words(Span(f" {lead}: {others}", "dim"))))
+        lead = Span("others" if shown else "no evidence moved any", "dim")
+        blocks.append(Labelled(((words(lead), _others(others)),)))
     return tuple(blocks)
+
+
+def _others(ranks: Sequence[CauseRank]) -> Words:
+    """The causes that are not shown in full, those below one percent by name alone."""
+    named = [rank for rank in ranks if rank.probability >= LEAST_SHOWN]
+    texts = [f"{cause_name(rank.cause)} {percent(rank.probability)}" for rank in named]
+    rest = ", ".join(cause_name(rank.cause) for rank in ranks if rank not in named)
+    if rest:
+        texts.append(f"below 1 %: {rest}")
+    parts = [Span(f"{text}; ", "dim", whole=True) for text in texts[:-1]]
+    return words(*parts, Span(texts[-1], "dim"))
 
 
 def _piece(piece: Evidence) -> tuple[Words, Words]:
@@ -120,7 +127,6 @@ def layers_section(layers: Sequence[LayerRank], shown: int = _SHOWN_LAYERS) -> t
     rows = tuple(
         (
             words(Span(layer.layer, "strong")),
-            words(layer.role.replace("_", " ")),
             words(times(layer.ratio_to_median)),
             words(times(layer.ratio_to_peers)),
             words(times(layer.param_growth)),
@@ -129,17 +135,21 @@ def layers_section(layers: Sequence[LayerRank], shown: int = _SHOWN_LAYERS) -> t
         )
         for layer in layers[:shown]
     )
-    header = ("layer", "role", "of median", "of peers", "growth", "onset", "score")
+    header = ("layer", "of median", "of peers", "growth", "onset", "score")
     reasons = tuple(
-        (words(f"{layer.rank}."), words(f"{layer.layer}: ", *prose(layer.why)))
-        for layer in layers[:shown]
-        if layer.why
+        (words(f"{layer.rank}."), prose(f"{layer.layer}, {_role_and_reason(layer)}"))
+        for layer in layers[:_SHOWN_LAYERS]
     )
-    blocks: tuple[Block, ...] = (Table(header, rows, right=(2, 3, 4, 5, 6)),)
+    blocks: tuple[Block, ...] = (Table(header, rows, right=(1, 2, 3, 4, 5)),)
     if len(layers) > shown:
         more = f" and {count(len(layers) - shown, 'layer')} more; `--format json` lists them all"
         blocks += (Paragraph(prose(more, "dim")),)
-    return (*blocks, Labelled(reasons)) if reasons else blocks
+    return (*blocks, Labelled(reasons))
+
+
+def _role_and_reason(layer: LayerRank) -> str:
+    role = layer.role.replace("_", " ")
+    return f"{role}: {layer.why}" if layer.why else role
 
 
 def monitoring_section(items: Sequence[MonitorItem]) -> tuple[Block, ...]:

@@ -121,7 +121,7 @@ def test_markdown_tables_keep_their_columns() -> None:
     page = render(report, "markdown", VIEW)
     rows = MarkdownIt("commonmark").enable("table").parse(page)
     cells = [token for token in rows if token.type in ("td_open", "th_open")]
-    assert len(cells) == 7 * (1 + len(report.layers))
+    assert len(cells) == 6 * (1 + len(report.layers))
 
 
 def test_markdown_has_the_commands_as_code() -> None:

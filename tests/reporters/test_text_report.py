@@ -161,8 +161,8 @@ def test_evidence_against_is_shown_with_its_sign() -> None:
 
 
 def test_causes_without_evidence_stand_in_one_line() -> None:
-    assert "others: data 2 %, healthy <1 %" in text(diverged_report())
-    assert "no evidence for or against any cause: healthy 97 %, data 2 %" in text(healthy_report())
+    assert "others  data 2 %; below 1 %: healthy" in text(diverged_report())
+    assert "no evidence moved any  healthy 97 %; data 2 %" in text(healthy_report())
 
 
 def test_checks_not_made_are_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stabdiag.findings import (
     CauseRank,
@@ -37,6 +37,7 @@ _SEVERITY_TONES: Mapping[Severity, Tone] = {
     Severity.INFO: "dim",
 }
 _SHOWN_CAUSES = 3
+_SHOWN_OF_RULE = 3
 _SHOWN_LAYERS = 10
 _SHOWN_ROWS = 5  # file lines named in a note
 
@@ -66,21 +67,31 @@ def _reason(report: Report, result: StepResult) -> str:
 
 
 def findings_section(findings: Iterable[Finding]) -> tuple[Block, ...]:
-    """Return the findings, the most severe first, each with its advice."""
+    """Return the findings, the most severe first; of one rule no more than a few in full."""
     ordered = sorted(findings, key=lambda finding: -finding.severity)
-    rows: list[tuple[Words, Words]] = []
-    for finding in ordered:
-        label = Span(finding.severity.word.upper(), _SEVERITY_TONES[finding.severity])
-        place = f"{steps(finding.step, finding.last_step)}, " if finding.step is not None else ""
-        layer = f"{finding.layer}, " if finding.layer else ""
-        name = Span(f"{finding.rule} {finding.name}", "strong")
-        rows.append((words(label), words(name, f", {place}{layer}".rstrip(", "))))
-        rows.append((words(), prose(finding.message)))
-        if finding.advice:
-            rows.append((words(), words(Span("do: ", "dim"), *prose(finding.advice))))
-    if not rows:
+    if not ordered:
         return (Paragraph(words(" none")),)
+    rows: list[tuple[Words, Words]] = []
+    for severity, rule in dict.fromkeys((one.severity, one.rule) for one in ordered):
+        alike = [one for one in ordered if (one.severity, one.rule) == (severity, rule)]
+        for finding in alike[:_SHOWN_OF_RULE]:
+            rows.extend(_finding_rows(finding))
+        more = len(alike) - _SHOWN_OF_RULE
+        if more > 0:
+            text = f"and {more} more of {rule}; `--format json` lists them all"
+            rows.append((words(), prose(text, "dim")))
     return (Labelled(tuple(rows)),)
+
+
+def _finding_rows(finding: Finding) -> Iterator[tuple[Words, Words]]:
+    label = Span(finding.severity.word.upper(), _SEVERITY_TONES[finding.severity])
+    place = f"{steps(finding.step, finding.last_step)}, " if finding.step is not None else ""
+    layer = f"{finding.layer}, " if finding.layer else ""
+    name = Span(f"{finding.rule} {finding.name}", "strong")
+    yield words(label), words(name, f", {place}{layer}".rstrip(", "))
+    yield words(), prose(finding.message)
+    if finding.advice:
+        yield words(), words(Span("do: ", "dim"), *prose(finding.advice))
 
 
 def evidence_section(causes: Sequence[CauseRank]) -> tuple[Block, ...]:

@@ -155,6 +155,14 @@ def test_findings_come_by_severity() -> None:
     assert {severity.name for severity in Severity} == set(words)
 
 
+def test_many_findings_of_one_rule_do_not_fill_the_page() -> None:
+    report = diverged_report()
+    many = tuple(replace(report.findings[0], step=at, last_step=at) for at in range(40))
+    page = text(replace(report, findings=(*report.findings[:4], *many)))
+    assert page.count("SD103 grad-norm-spike") == 3
+    assert "and 38 more of SD103; `--format json` lists them all" in page
+
+
 def test_evidence_against_is_shown_with_its_sign() -> None:
     page = text(diverged_report())
     assert "-0.2  no lone grad steps before" in page

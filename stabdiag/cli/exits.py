@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from stabdiag.errors import UsageError
@@ -9,6 +10,7 @@ from stabdiag.findings import Finding, Report, Severity, StepResult
 
 OK, FOUND, NOT_ANALYSED, NOT_CHECKED, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
+_NEAREST = 3  # series named beside one that is absent
 STEP_WORDS = {
     1: ("timeline", "isolate"),
     2: ("batch", "data"),
@@ -58,4 +60,5 @@ def _absent(report: Report, word: str) -> list[str]:
     series = report.run.series
     if any(word in (name, info.column) and info.points for name, info in series.items()):
         return []
-    return [f"there is no series {word} in the log (it has {', '.join(series) or 'none'})"]
+    near = difflib.get_close_matches(word, series, n=_NEAREST, cutoff=0.0)
+    return [f"there is no series {word} in the log; the nearest are {', '.join(near) or 'none'}"]

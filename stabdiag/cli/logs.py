@@ -93,7 +93,7 @@ def last_analysed(folder: Path) -> tuple[Path, ...]:
         logs = tuple(Path(name) for name in kept["logs"])
     except (OSError, ValueError, KeyError, TypeError):
         return ()
-    return logs if all(path.exists() for path in logs) else ()
+    return logs if all((folder / path).exists() for path in logs) else ()
 
 
 def remember(logs: Sequence[Path], folder: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_skipped_step_is_not_checked(word: str) -> None:
 
 def test_an_absent_series_is_not_checked() -> None:
     (sentence,) = not_checked(REPORT, ["val_loss"])
-    assert sentence == "there is no series val_loss in the log (it has loss, grad_norm, lr)"
+    assert sentence == "there is no series val_loss in the log; the nearest are loss, grad_norm, lr"
 
 
 def test_each_word_is_answered() -> None:

@@ -12,7 +12,7 @@ from stabdiag import __version__
 from stabdiag.cli.app import COMMANDS
 from tests.cli.conftest import Command
 
-HEAVY = ("numpy", "pandas", "pyarrow", "rich")
+HEAVY = ("numpy", "pandas", "pyarrow")
 
 
 def test_version(command: Command) -> None:

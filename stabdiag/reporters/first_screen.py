@@ -116,7 +116,8 @@ def _when(report: Report) -> Words:
     episode = main_episode(report)
     if episode is None:
         return words(Span(steps(onset), "strong"))
-    size = f" at {times(episode.ratio)} its level" if episode.ratio is not None else ""
+    rose = episode.ratio is not None and episode.ratio > 1  # a NaN did not
+    size = f" at {times(episode.ratio)} its level" if rose else ""
     peak = f", peak{size} at step {episode.peak_step}"
     return words(
         Span(steps(onset), "strong"), f": {episode_kind(episode)}{peak}, {recovery(episode)}"

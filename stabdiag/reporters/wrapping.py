@@ -58,10 +58,10 @@ def _fitting(word: str, at: int, room: int) -> int:
 
 
 def _at_joint(word: str, at: int, end: int) -> int:
-    """The last good place to break before `end`, or `end` where none is in its second half."""
+    """The last good place to break before `end`; a joint in the first half is none."""
+    blank = word.rfind(GLUE, at, end)
+    if blank >= at:
+        return blank + 1
     half = at + (end - at) // 2
-    for signs in (GLUE, _JOINTS):
-        place = max(word.rfind(sign, half, end) for sign in signs)
-        if place >= half and place + 1 > at:
-            return place + 1
-    return end
+    joint = max(word.rfind(sign, half, end) for sign in _JOINTS)
+    return joint + 1 if joint >= half else end

@@ -29,6 +29,7 @@ def lines(text: str, width: int) -> list[str]:
         ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5]),
         (f"run `a{GLUE}b{GLUE}c` now", 10, ["run", f"`a{GLUE}b{GLUE}c`", "now"]),
         (f"`stabdiag{GLUE}layers`", 12, [f"`stabdiag{GLUE}", "layers`"]),
+        (f"`a{GLUE}/long/path/to.json`", 16, [f"`a{GLUE}", "/long/path/to.", "json`"]),
         ("字" * 7, 6, ["字" * 3, "字" * 3, "字"]),
     ],
 )

@@ -179,13 +179,14 @@ def _bounds(rows: Rows, state: _State) -> list[_Bound]:
     bounds: list[_Bound] = []
     start, stretch, shift = 0, 0, 0.0
     for index in back.tolist():
-        cadence = max(_cadence(step[start:index]), 1.0)
-        at_start = step[index] < step[start] + cadence
+        own = step[start:index]
+        # A resume from the second record or later trains on from a checkpoint.
+        at_start = step[index] < np.min(own[own > own[0]], initial=np.inf)
         aborted = index - stretch <= ABORTED_POINTS and index - start <= 2 * ABORTED_POINTS
         new_run = False
         if at_start and not aborted:
             if _goes_on(loss[start:index], loss[index:]):
-                shift += step[index - 1] + cadence - step[index]
+                shift += step[index - 1] + max(_cadence(own), 1.0) - step[index]
                 text = "steps start again while the loss goes on: counted on"
                 state.said.append(Said("guessed", text, state.at[index : index + 1]))
             else:

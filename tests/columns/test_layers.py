@@ -11,7 +11,7 @@ ONE = [1.0, 1.0]
 
 
 def layers_of(*names: str) -> dict[str, tuple[str, str | None]]:
-    plan = understand(table_of({"step": [1, 2], "loss": ONE} | {name: ONE for name in names}))
+    plan = understand(table_of({name: ONE for name in ("step", "loss", *names)}))
     return {role.column: (role.name, role.layer) for role in plan.roles if role.kind == "layer"}
 
 

@@ -6,6 +6,7 @@ from stabdiag.readers.text_patterns import (
     algoperf,
     bars,
     blocks,
+    epochs,
     fairseq,
     generic,
     hugging_face,
@@ -30,5 +31,6 @@ PATTERNS: tuple[Pattern, ...] = (
     *algoperf.PATTERNS,
     *vision.PATTERNS,
     *blocks.PATTERNS,
+    *epochs.PATTERNS,
     *bars.PATTERNS,
 )

@@ -187,7 +187,7 @@ def offer(piece: str, order: list[Found]) -> Found | None:
     """Let the formats read one piece of a line; return the one that did."""
     for found in order:
         memory = found.memory
-        if memory.block is None:
+        if memory.block is None and not memory.names:
             for hint in found.pattern.hints:
                 if hint in piece:
                     break

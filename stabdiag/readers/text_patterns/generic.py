@@ -20,7 +20,7 @@ QUALIFIER = (
 )
 METRIC = re.compile(
     rf"(?i)(?<![\w/.@-])[\"']?({QUALIFIER}[A-Za-z_][\w./@%+-]{{0,79}})[\"']?"
-    rf"[ \t]{{0,9}}[:=][ \t]{{0,20}}[\"']?{WRAP}({NUM})({UNIT}){END}"
+    rf"[ \t]{{0,9}}(?:[:=]|is[ ])[ \t]{{0,20}}[\"']?{WRAP}({NUM})({UNIT}){END}"
 )
 BARE = re.compile(
     rf"(?i)(?<![\w/.@-])({QUALIFIER}(?:[\w./-]{{0,40}}loss|[\w./]{{0,40}}norm|lr|ppl|acc))"
@@ -191,6 +191,26 @@ GENERIC = Pattern(
                 ("train", 100, {"loss": 0.3404325}),
                 ("train", 200, {"loss": 0.2512505}),
                 ("train", 300, {"loss": 0.2106335, "epoch": 2.0}),
+            ),
+        ),
+        Example(
+            "INFO:tensorflow:loss = 2.5, step = 100 (12.345 sec)\n"
+            "INFO:tensorflow:global_step/sec: 8.1\n"
+            "INFO:tensorflow:loss = 2.25, step = 200 (12.345 sec)\n"
+            "INFO:tensorflow:loss = nan, step = 300 (12.345 sec)",
+            (
+                ("train", 100, {"loss": 2.5}),
+                ("train", 200, {"loss": 2.25}),
+                ("train", 300, {"loss": math.nan}),
+            ),
+        ),
+        Example(
+            "epoch: 1 step: 100, loss is 2.5\nepoch: 1 step: 200, loss is 2.25\n"
+            "epoch: 1 step: 300, loss is nan",
+            (
+                ("train", 100, {"loss": 2.5}),
+                ("train", 200, {"loss": 2.25}),
+                ("train", 300, {"loss": math.nan}),
             ),
         ),
         Example(

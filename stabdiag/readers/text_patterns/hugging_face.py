@@ -33,6 +33,8 @@ def read_dict(line: str, memory: Memory) -> list[Row] | None:
         return [Row("train", next_step(found, memory), found)]
     if any(key.startswith("eval_") for key in found):
         return [Row("eval", last_step(memory), found)]
+    if any("loss" in key for key in found):
+        return [Row("train", next_step(found, memory), found)]
     return None
 
 

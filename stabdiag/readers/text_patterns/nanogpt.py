@@ -15,6 +15,7 @@ from stabdiag.readers.text_patterns.tokens import (
     to_float,
 )
 
+LLAMA2_C = re.compile(rf"(?<![\w.,/-])([0-9]{{1,12}}) \| loss ({NUM}) \| (?=lr )")
 ITER = re.compile(rf"(?<![\w.])iter ([0-9]{{1,12}}): loss ({NUM})(?=,|\s|$)")
 EVAL = re.compile(rf"(?<![\w.])step ([0-9]{{1,12}}): train loss ({NUM}), val loss ({NUM})(?!\w)")
 PIPED = re.compile(
@@ -34,11 +35,19 @@ LOG_TXT = re.compile(rf"\s{{0,9}}([0-9]{{1,12}}) (train|val|hella) ({NUM})\s{{0,
 
 
 def read_nanogpt(line: str, memory: Memory) -> list[Row] | None:
-    """`iter N: loss x, time yms, mfu z%` and `step N: train loss x, val loss y`."""
+    """`iter N: loss x, time yms, mfu z%` and `step N: train loss x, val loss y`.
+
+    llama2.c prints the second, and `N | loss x | lr y | 120.5ms | mfu z%` for the first.
+    """
     match = ITER.search(line)
     if match is not None:
         fields = {"loss": to_float(match[2])}
         fields.update(segment_fields(line[match.end() + 1 :].split(",")))
+        return [Row("train", integer(match[1]), fields)]
+    match = LLAMA2_C.search(line)
+    if match is not None:
+        fields = {"loss": to_float(match[2])}
+        fields.update(segment_fields(line[match.end() :].split("|")))
         return [Row("train", integer(match[1]), fields)]
     match = EVAL.search(line)
     if match is not None:
@@ -108,7 +117,7 @@ def read_log_txt(line: str, memory: Memory) -> list[Row] | None:
 
 NANOGPT = Pattern(
     name="nanoGPT console",
-    hints=("iter ", "val loss"),
+    hints=("iter ", "val loss", "| loss "),
     read=read_nanogpt,
     step_name="iter",
     examples=(
@@ -126,6 +135,10 @@ NANOGPT = Pattern(
         Example(
             "2023-03-22 09:32:52 iter 3010: loss nan, time 1019.95ms, mfu 14.12%",
             (("train", 3010, {"loss": math.nan, "time": 1019.95}),),
+        ),
+        Example(
+            "10 | loss 2.5000 | lr 1.000000e-04 | 120.50ms | mfu 10.25%",
+            (("train", 10, {"loss": 2.5, "lr": 1e-4, "mfu": 10.25}),),
         ),
         Example(
             "iter 20: loss 2.5, time 12.00ms, lr 3.0e-04, grad_norm 1.25",

@@ -50,10 +50,10 @@ class Memory:
     """What one format remembers from line to line of one file.
 
     While a block of several lines is open, `block` holds its fields so far and `block_kind`,
-    `block_step`, `block_line` what its head said, `section` the part of it. `numbers` is free for
-    the format. `repairs` and `guesses` list the file lines by what was repaired or guessed.
-    `counted` is the number of rows whose step was counted, `epochs` the epochs of the counted rows
-    of the current run.
+    `block_step`, `block_line` what its head said, `section` the part of it. `names` are the heads
+    of a table while its rows come. `numbers` is free for the format. `repairs` and `guesses` list
+    the file lines by what was repaired or guessed. `counted` is the number of rows whose step was
+    counted, `epochs` the epochs of the counted rows of the current run.
     """
 
     log: LogSoFar
@@ -62,6 +62,7 @@ class Memory:
     block_step: int = NO_STEP
     block_line: int = 0
     section: str = ""
+    names: tuple[str, ...] = ()
     numbers: dict[str, float] = field(default_factory=dict)
     repairs: dict[str, list[int]] = field(default_factory=dict)
     guesses: dict[str, list[int]] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class Example:
 class Pattern:
     """One text format.
 
-    A line is given to `read` when it holds one of `hints`, or while a block is open. `read`
+    A line is given to `read` when it holds one of `hints`, or in a block or table. `read`
     returns the rows that the line completes, an empty list for a line that belongs to the format
     and adds no row, None for any other line. A block still open at the end is closed there.
     `step_name` is the step column as the log names it. `fill` says where a line without a step

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stabdiag import __version__
 from stabdiag.causes.ledger import Attribution, attribute
 from stabdiag.causes.signs import Sign
+from stabdiag.errors import InputError
 from stabdiag.findings import (
     CauseRank,
     Episode,
@@ -28,6 +29,7 @@ from stabdiag.verdict.spike_score import spike_score
 from stabdiag.verdict.verdict import conclude
 
 MOST_EPISODES = 50
+JUDGED = ("loss", "val_loss", "grad_norm", "grad_norm_clipped", "param_norm", "loss_scale")
 
 
 def diagnose(run: Run, settings: Settings) -> Report:
@@ -35,7 +37,9 @@ def diagnose(run: Run, settings: Settings) -> Report:
 
     Raises:
         UsageError: the settings name an unknown threshold.
+        InputError: none of the series that a diagnosis rests on was recognised.
     """
+    _recognised(run)
     view = build_view(run, settings)
     timeline = isolate(view)
     step1 = alignment.report(timeline)
@@ -69,6 +73,19 @@ def diagnose(run: Run, settings: Settings) -> Report:
         spike_score=spike_score(view),
         thresholds=view.limits.all(),
         charts=charts(view),
+    )
+
+
+def _recognised(run: Run) -> None:
+    """Refuse a log in which there is nothing to judge: silence must not read as health."""
+    if any(name in run.series or name in run.layers for name in JUDGED):
+        return
+    others = sorted(s.column for s in run.series.values())
+    shown = ", ".join(others[:12]) + (", ..." if len(others) > 12 else "")
+    raise InputError(
+        f"{', '.join(run.files)}: neither a loss nor a gradient series was recognised"
+        + (f" among the columns {shown}" if shown else ""),
+        "name it with --map loss=COLUMN; `stabdiag columns` shows how each column was understood",
     )
 
 

@@ -48,9 +48,6 @@ EMPTY_BATCH = Rule(
     why_bad="A mean over an empty batch is 0/0. A NaN from overflow or a broken state would not heal "
     "on the next step.",
     advice="Look for an empty or fully masked batch at this step.",
-    thresholds=(
-        Threshold("max_points", 2, "logged points", "longer stretches are no single batch"),
-    ),
     sources=("labelled fault-injection runs, section 7",),
 )
 RULES = (BATCH_OUTLIER, ZERO_LOSS, EMPTY_BATCH)

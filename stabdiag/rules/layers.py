@@ -117,9 +117,6 @@ PARAM_GROWTH = Rule(
             "times in 50 steps, for 200 steps",
             "healthy maximum 1.6, in warm-up only",
         ),
-        Threshold(
-            "min_log_linear", 0.95, "share of variance", "exponential growth: the wrong sign"
-        ),
     ),
     sources=("handbook, what to log", "labelled fault-injection runs, section 7"),
 )

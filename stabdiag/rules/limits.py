@@ -16,9 +16,11 @@ class Limits:
         """Take the catalogue's limits, then the overrides.
 
         Raises:
-            UsageError: an override names no threshold; the message names the nearest.
+            UsageError: an override names no threshold (the message names the nearest), or its
+                value is out of bounds.
         """
-        self._values = {f"{r.id}.{t.name}": float(t.value) for r in rules for t in r.thresholds}
+        bounds = {f"{r.id}.{t.name}": t for r in rules for t in r.thresholds}
+        self._values = {key: float(t.value) for key, t in bounds.items()}
         for key, value in overrides.items():
             if key not in self._values:
                 near = difflib.get_close_matches(key, self._values, n=1, cutoff=0.0)
@@ -26,6 +28,13 @@ class Limits:
                     f"there is no threshold {key!r}",
                     f"the nearest is {near[0]!r}; `stabdiag explain {near[0].split('.')[0]}` "
                     "shows a rule's thresholds",
+                )
+            bound = bounds[key]
+            if not bound.above < float(value) < bound.below:  # also for NaN
+                raise UsageError(
+                    f"the threshold {key} can't be {value:g}",
+                    f"it must be above {bound.above:g}"
+                    + (f" and below {bound.below:g}" if bound.below < float("inf") else ""),
                 )
             self._values[key] = float(value)
 

@@ -55,7 +55,7 @@ DATA_LEFT_OUT = Rule(
     needs=(),
     what="Rows or cells could not be read, or were repaired or guessed.",
     why_bad="What was left out can't be judged.",
-    advice="See the notes of the report; --strict makes this an error.",
+    advice="See the notes of the report.",
     thresholds=(),
 )
 RUN_ENDED = Rule(
@@ -80,7 +80,13 @@ LR_ENDED = Rule(
     advice="Check the number of steps given to the scheduler.",
     thresholds=(
         Threshold("min_share", 0.25, "share of the run at the floor", "project choice"),
-        Threshold("floor", 0.001, "share of the peak rate", "cosine floors are usually 0.1 or 0"),
+        Threshold(
+            "floor",
+            0.001,
+            "share of the peak rate",
+            "cosine floors are usually 0.1 or 0",
+            below=1.0,
+        ),
     ),
     sources=("reported incident I21",),
 )

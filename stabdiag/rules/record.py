@@ -9,12 +9,17 @@ from stabdiag.findings import Severity
 
 @dataclass(frozen=True)
 class Threshold:
-    """A limit that a rule compares with; settable as "RULE.name" in the configuration."""
+    """A limit that a rule compares with; settable as "RULE.name" in the configuration.
+
+    `above` and `below` bound what it may be set to (both exclusive).
+    """
 
     name: str
     value: float
     unit: str
     why: str  # reason and source
+    above: float = 0.0
+    below: float = float("inf")
 
 
 @dataclass(frozen=True)

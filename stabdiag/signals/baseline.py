@@ -53,8 +53,9 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     The level follows from the `level_window` finite points before (short, so that a falling loss
     does not hide a spike under its own past). The spread over up to `window` points before is the
     larger of two: the median absolute difference of neighbours over sqrt(2), which no trend
-    stretches, and 0.6 times the median absolute residual, which catches noise that is correlated;
-    both times 1.4826. The point itself is in neither, so that a spike can't hide in its own
+    stretches, and 0.6 times the median absolute residual, which catches noise that is correlated
+    (less the residual's own trailing median, by which the level lags behind a trend); both times
+    1.4826. The point itself is in neither, so that a spike can't hide in its own
     baseline. Series of more than 50,000 points share one window between neighbours.
 
     Args:
@@ -77,13 +78,15 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
         return Baseline(center, scale)
     first = max(2, min_points // 2)
     level = trailing_median(y, level_window, first)
-    residual = np.abs(y - level)
+    # less its own trailing median: how far the level lags behind a falling loss is no noise
+    lag = y - level
+    residual = np.abs(lag[first:] - np.nan_to_num(trailing_median(lag[first:], level_window, 3)))
     step = np.abs(np.diff(y, prepend=y[0])) / np.sqrt(2.0)
     spread = np.full(y.size, np.nan)
     rest = max(2, min_points - first)
     spread[first:] = MAD_TO_SIGMA * np.maximum(
         trailing_median(step[first:], window, rest),
-        CORRELATED * trailing_median(residual[first:], window, rest),
+        CORRELATED * trailing_median(residual, window, rest),
     )
     center[finite] = level
     scale[finite] = spread

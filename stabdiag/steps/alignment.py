@@ -21,6 +21,7 @@ from stabdiag.rules.timeline import (
 from stabdiag.steps.episode_signs import episode_signs, growth_text
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.events import Event
+from stabdiag.steps.initialization import vocabulary_of
 from stabdiag.steps.outcome import Outcome, finding, ramp
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.view import View
@@ -240,6 +241,20 @@ def _whole_run(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -
     _plateau(timeline, findings, signs)
 
 
+COMMON_VOCABULARIES = (
+    2, 10, 100, 256, 1000, 28996, 30522, 32000, 32064, 32128, 49152, 50257, 50265, 50280, 50304,
+    50432, 65536, 100277, 128000, 128256, 151643, 151936, 152064, 256000, 256128, 262144,
+)  # fmt: skip
+
+
+def _vocabulary(view: View, level: float) -> int | None:
+    """The size of which `level` is the uniform guess, of the stated or the common ones."""
+    stated = vocabulary_of(view.run)
+    sizes = (stated,) if stated is not None else COMMON_VOCABULARIES
+    near = view.limits(PLATEAU, "uniform_tolerance")
+    return next((v for v in sizes if abs(level / np.log(v) - 1.0) <= near), None)
+
+
 def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
     """A loss that hardly moved over the whole run, all of it positive."""
     view = timeline.view
@@ -253,6 +268,9 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     best = min(float(np.median(part)) for part in np.array_split(x, max(2, x.size // edge)))
     gain = 1.0 - best / first
     text = f"the loss gained only {gain:.1%} over {x.size} points ({first:.4g} to {last:.4g})"
+    vocabulary = _vocabulary(view, last) if gain < view.limits(PLATEAU, "max_gain") else None
+    if vocabulary is not None:
+        text += f"; it sits at ln({vocabulary}), a uniform guess"
     strength = 1.0 - ramp(
         gain, view.limits(PLATEAU, "max_gain"), 2 * view.limits(PLATEAU, "max_gain")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stabdiag.causes.signs import Sign
-from stabdiag.findings import Finding
+from stabdiag.findings import Finding, Severity
 from stabdiag.model import F64, Run
 from stabdiag.rules.initialization import (
     INITIAL_GRADIENT,
@@ -59,14 +59,14 @@ def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:
     findings: list[Finding] = []
     signs: list[Sign] = []
     looked: list[str] = []
-    loss = _loss(view, findings, signs, looked)
     gradient = _gradient(view, findings, signs, looked)
+    loss = _loss(view, gradient, findings, signs, looked)
     if loss and gradient:
         both = min(1.0, loss) * min(1.0, gradient)
         text = "loss and grad norm both start far above their level 50 steps on and fall at once"
         signs.append(Sign("initial_transient", both, text, (_first(view),), ("loss", "grad_norm")))
     _norm(view, findings, signs, looked)
-    _imbalance(layers, findings, signs, looked)
+    _imbalance(view, layers, findings, signs, looked)
     if not looked:
         return Outcome(5, TITLE, (), (), (), f"fewer than {LEAST_POINTS} points at the start")
     return Outcome(5, TITLE, tuple(looked), tuple(findings), tuple(signs))
@@ -77,8 +77,14 @@ def _first(view: View) -> int:
     return int(t.step[0]) if t is not None else 0
 
 
-def _loss(view: View, findings: list[Finding], signs: list[Sign], looked: list[str]) -> float:
-    """Strength of a first loss that is too high; 0 where it is as usual."""
+def _loss(
+    view: View, gradient: float, findings: list[Finding], signs: list[Sign], looked: list[str]
+) -> float:
+    """Strength of a first loss that is too high; 0 where it is as usual.
+
+    `gradient` is that of the first grad norm: alone, and with no vocabulary known, a high first
+    loss may just be in another unit (a squared error), so the finding is no more than info.
+    """
     if view.loss is None:
         return 0.0
     pair = first_and_early(view.loss.track)
@@ -104,8 +110,15 @@ def _loss(view: View, findings: list[Finding], signs: list[Sign], looked: list[s
     strength = ramp(fall, 0.75 * least, 1.5 * least)
     if above > 0 and fall > 1.3:
         signs.append(Sign("initial_loss_high", above, text, (step,), ("loss",)))
+        sure = gradient > 0.5 or vocabulary is not None
         findings.append(
-            finding(INITIAL_LOSS, text, step=step, data={"first": first, "early": early})
+            finding(
+                INITIAL_LOSS,
+                text,
+                step=step,
+                severity=Severity.WARNING if sure else Severity.INFO,
+                data={"first": first, "early": early},
+            )
         )
     return max(strength, above)
 
@@ -122,7 +135,15 @@ def _gradient(view: View, findings: list[Finding], signs: list[Sign], looked: li
     strength = ramp(np.log(max(ratio, 1e-9)), np.log(0.6 * limit), np.log(1.5 * limit))
     if ratio >= limit:
         text = f"the first grad norm is {ratio:.3g} times that of 50 steps on"
-        findings.append(finding(INITIAL_GRADIENT, text, step=_first(view), data={"ratio": ratio}))
+        findings.append(
+            finding(
+                INITIAL_GRADIENT,
+                text,
+                step=_first(view),
+                severity=Severity.INFO,  # a large model's first gradient is large in health, too
+                data={"ratio": ratio},
+            )
+        )
     return strength
 
 
@@ -153,7 +174,11 @@ def _falls(y: F64) -> bool:
 
 
 def _imbalance(
-    layers: tuple[LayerScore, ...], findings: list[Finding], signs: list[Sign], looked: list[str]
+    view: View,
+    layers: tuple[LayerScore, ...],
+    findings: list[Finding],
+    signs: list[Sign],
+    looked: list[str],
 ) -> None:
     starts = [s for s in layers if s.role.matrix and np.isfinite(s.start_ratio)]
     if any(np.isfinite(s.growth) for s in layers):
@@ -167,7 +192,7 @@ def _imbalance(
     strength = ramp(np.log(top.start_ratio), np.log(6.0), np.log(25.0))
     if strength > 0:
         signs.append(Sign("initial_imbalance", strength, text, (), (f"param_norm/{top.layer}",)))
-    if top.start_ratio >= 8.0:
+    if top.start_ratio >= view.limits(INITIAL_IMBALANCE, "min_ratio"):
         findings.append(
             finding(INITIAL_IMBALANCE, text, layer=top.layer, data={"ratio": top.start_ratio})
         )

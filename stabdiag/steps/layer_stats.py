@@ -13,6 +13,7 @@ SAMPLES = 200  # rows kept of each layer for ratios over time
 BEFORE = 100  # rows before an onset that make a layer's baseline
 AFTER = 10  # rows after an onset in which its peak is looked for
 LOG_FLOOR = 0.05
+LEFT = 6.0  # robust standard deviations of the log: the layer left its baseline (SD402)
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,6 @@ def _around(
     after = part[at - start :]
     out["peak_score"][j] = float(after.max())
     out["peak_log"][j] = float(after.max()) * scale
-    left = np.flatnonzero(part > 6.0)
+    left = np.flatnonzero(part > LEFT)
     if left.size:
         marks["left_step"][j] = s[start + left[0]]

@@ -8,6 +8,7 @@ from stabdiag.findings import Finding
 from stabdiag.rules.monitoring import (
     DATA_LEFT_OUT,
     LR_ENDED,
+    MISSING_METRIC,
     POST_CLIP,
     RUN_ENDED,
     ZERO_GRAD,
@@ -15,6 +16,8 @@ from stabdiag.rules.monitoring import (
 from stabdiag.steps.numerics import silent_series
 from stabdiag.steps.outcome import finding
 from stabdiag.steps.view import View
+
+MINIMUM = ("loss", "grad_norm", "param_norm", "lr")  # the handbook's, of which all else follows
 
 
 def check(view: View) -> list[Finding]:
@@ -25,6 +28,10 @@ def check(view: View) -> list[Finding]:
         findings.append(finding(POST_CLIP, text))
     findings += _zero_grad(view)
     findings += _lr_ended(view)
+    missing = [n for n in MINIMUM if n not in view.run.series]
+    if missing:
+        text = f"not logged: {', '.join(missing)}"
+        findings.append(finding(MISSING_METRIC, text, data={"missing": missing}))
     left = [n for n in view.run.notes if n.kind in ("dropped", "repaired")]
     if left:
         text = "; ".join(n.text for n in left[:3])

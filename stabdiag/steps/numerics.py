@@ -13,6 +13,7 @@ from stabdiag.rules.numerics import (
     HIDDEN_NAN,
     NEAR_LIMIT,
     NON_FINITE_GRAD,
+    NON_FINITE_LAYER,
     NON_FINITE_LOSS,
     SCALE_COLLAPSE,
     SKIPPED_STEP,
@@ -242,11 +243,19 @@ def _limit_finding(
     layer: str | None,
 ) -> None:
     finite = np.isfinite(value)
+    broken = np.flatnonzero(~finite)
+    if broken.size >= 3:
+        first = int(step[broken[0]])
+        text = (
+            f"{name} is not finite in {broken.size} of {value.size} points, first at step {first}"
+        )
+        findings.append(finding(NON_FINITE_LAYER, text, step=first, layer=layer))
+        signs.append(Sign("bad_activations", 1.0, text, (first,), (name,)))
     near = np.flatnonzero((np.abs(np.where(finite, value, 0.0)) >= share * FP16_MAX) & finite)
     over = np.flatnonzero(finite & (np.abs(np.where(finite, value, 0.0)) > 1.01 * FP16_MAX))
     if near.size == 0 or over.size:  # values above the limit show that it is not float16
         return
-    inf = np.flatnonzero(~finite)
+    inf = broken
     first = int(step[near[0]])
     text = (
         f"{name} reaches {value[near].max():.5g} of 65504, the largest float16, from step {first}"
@@ -263,7 +272,11 @@ def _limit_finding(
 
 def silent_series(view: View) -> list[Finding]:
     """Findings for series whose non-finite tail was inferred from their silence."""
-    found = []
+    found: list[Finding] = []
+    norm = view.grad_track
+    written = norm is not None and bool((~np.isfinite(norm.value) & ~norm.inferred).any())
+    if written:  # the NaN is in the log: SD306 says so
+        return found
     for name in ("loss", "grad_norm"):
         t = track(view.run, name)
         if t is not None and t.inferred.any() and bool(t.inferred[-1]):

@@ -60,5 +60,5 @@ def next_steps(timeline: Timeline, verdict: Verdict, layers: LayersResult) -> tu
     out.append(f"stabdiag timeline {log}")
     if verdict.layers:
         out.append(f"stabdiag layers {log}")
-    out += [f"Log next time: {text}." for text in verdict.settle]
+    out += [f"What would settle it: {text}." for text in verdict.settle]
     return tuple(out)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stabdiag.findings import Check, Finding, Severity
+from stabdiag.rules.timeline import PLATEAU
 from stabdiag.steps.timeline import Timeline
+from stabdiag.steps.tracks import is_signed
 
 # (name, rules that fail it, series needed, what passing means)
 TABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
@@ -32,9 +34,14 @@ def made(timeline: Timeline, findings: tuple[Finding, ...]) -> tuple[Check, ...]
     for name, rules, needs, text in TABLE:
         lacking = [n for n in needs if not _has(timeline, n)]
         if lacking:
-            out.append(Check(name, "not_made", f"{_word(lacking[0])} is not logged"))
+            word = (
+                "no per-layer norm is" if lacking[0] == "layers" else f"{_word(lacking[0])} is not"
+            )
+            out.append(Check(name, "not_made", f"{word} logged"))
         elif name == "restarts continue" and not timeline.restarts:
             continue
+        elif _untested(timeline, name):
+            out.append(Check(name, "not_made", _untested(timeline, name)))
         elif name == "grad norm moves" and view.post_clip:
             out.append(Check(name, "not_made", "the grad norm is logged after clipping"))
         elif set(rules) & failed:
@@ -43,6 +50,23 @@ def made(timeline: Timeline, findings: tuple[Finding, ...]) -> tuple[Check, ...]
         else:
             out.append(Check(name, "passed", text))
     return tuple(c for c in out if not (c.name == "loss scale holds" and c.status == "not_made"))
+
+
+def _untested(timeline: Timeline, name: str) -> str:
+    """Why a check could not be made although its series is there, "" where it could."""
+    view = timeline.view
+    finite = 0 if view.loss is None else int(np.count_nonzero(np.isfinite(view.loss.x)))
+    scored = view.loss is not None and bool(np.isfinite(view.loss.z).any())
+    if name in ("no loss spike or shift", "no slow divergence", "start as expected") and not scored:
+        return f"{finite} finite points of the loss: too few"
+    if name == "no slow divergence" and view.loss is not None and is_signed(view.loss.x):
+        return "a loss that changes sign: lower is not better"
+    least = view.limits(PLATEAU, "min_points")
+    if name == "no plateau" and finite < least:
+        return f"{finite} finite points of the loss: fewer than {least:.0f}"
+    if name == "restarts continue" and not any(np.isfinite(r.score) for r in timeline.restarts):
+        return f"too few points after the restart at step {timeline.restarts[0].step}"
+    return ""
 
 
 def _has(timeline: Timeline, need: str) -> bool:
@@ -55,7 +79,6 @@ def _has(timeline: Timeline, need: str) -> bool:
 
 def _word(need: str) -> str:
     return {
-        "layers": "no per-layer norm",
         "grad_norm": "the grad norm",
         "param_norm": "the parameter norm",
         "lr": "the learning rate",

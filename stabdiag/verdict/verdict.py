@@ -192,7 +192,9 @@ def _summary(
             f"{what}{when}{where}; the log can't tell the cause: "
             f"{first.cause} {first.probability:.0%}, {second.cause} {second.probability:.0%}."
         )
-    return f"{what}{when}{where}; most likely {WORDS[cause]} ({attribution.best.probability:.0%})."
+    share = attribution.best.probability
+    sure = f"{share:.0%}" if share < 0.995 else ">99%"
+    return f"{what}{when}{where}; most likely {WORDS[cause]} ({sure})."
 
 
 def _else(timeline: Timeline) -> str:

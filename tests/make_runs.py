@@ -111,21 +111,26 @@ def _text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else repr(cell)
 
 
-def run_of(
+def run_of(**series: Values) -> Run:
+    """A Run from series of equal length; see `run_from`."""
+    return run_from(series)
+
+
+def run_from(
+    columns: Columns,
     *,
     name: str = "run",
     layers: Columns | None = None,
     batch: Columns | None = None,
     notes: Sequence[Note] = (),
     facts: Mapping[str, str] | None = None,
-    **series: Values,
 ) -> Run:
     """A Run from columns of equal length, in file order; `step` counts rows where it is left out.
 
     A step that goes back begins a new segment, and what it overwrites is put aside, as the readers
     do. `layers` is keyed `metric/layer`; `batch` holds statistics (numbers) and ids (texts).
     """
-    values = {k: _cells(v) for k, v in series.items()}
+    values = {k: _cells(v) for k, v in columns.items()}
     rows = max((len(v) for v in values.values()), default=0)
     step = np.asarray(values.pop("step", list(range(rows))), dtype=np.int64)
     segment, gone = _restarts(step)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from stabdiag import __version__
-from stabdiag.causes.ledger import Attribution, attribute
+from stabdiag.causes.ledger import attribute
 from stabdiag.causes.signs import Sign
 from stabdiag.errors import InputError
 from stabdiag.findings import (
-    CauseRank,
     Episode,
     Finding,
     Report,
@@ -18,6 +20,7 @@ from stabdiag.findings import (
 from stabdiag.model import Run
 from stabdiag.settings import Settings
 from stabdiag.steps import alignment, batch, initialization, layers, logging, numerics, parameters
+from stabdiag.steps.layers import LayersResult
 from stabdiag.steps.outcome import Outcome
 from stabdiag.steps.timeline import Timeline, isolate
 from stabdiag.steps.view import build_view
@@ -32,44 +35,75 @@ MOST_EPISODES = 50
 JUDGED = ("loss", "val_loss", "grad_norm", "grad_norm_clipped", "param_norm", "loss_scale")
 
 
-def diagnose(run: Run, settings: Settings) -> Report:
-    """Diagnose one run: steps 1 to 5, the ledger, the verdict.
+@dataclass(frozen=True)
+class Examination:
+    """What the five steps found in a run, before any weighing.
+
+    `outcomes` are those of steps 1 to 5; `extra` the findings beside them, by workflow step.
+    `signs` are all signs, `deciding` those of the whole run and of the episode that the verdict
+    is about.
+    """
+
+    timeline: Timeline
+    layers: LayersResult
+    outcomes: tuple[Outcome, ...]
+    extra: Mapping[int, tuple[Finding, ...]]
+    signs: tuple[Sign, ...]
+
+    @property
+    def deciding(self) -> tuple[Sign, ...]:
+        return _signs_of(self.signs, self.timeline.primary)
+
+
+def examine(run: Run, settings: Settings) -> Examination:
+    """Go through the five steps of the workflow.
 
     Raises:
         UsageError: the settings name an unknown threshold.
         InputError: none of the series that a diagnosis rests on was recognised.
     """
     _recognised(run)
-    view = build_view(run, settings)
-    timeline = isolate(view)
+    timeline = isolate(build_view(run, settings))
     step1 = alignment.report(timeline)
     step2 = batch.examine(timeline)
     step3 = numerics.check(timeline)
     step4 = layers.bisect(timeline)
     step5 = initialization.check(timeline, step4.scores)
     growth_findings, growth_signs = parameters.check(timeline)
-    log_findings = logging.check(view)
+    outcomes = (step1, step2, step3, step4.outcome, step5)
+    return Examination(
+        timeline=timeline,
+        layers=step4,
+        outcomes=outcomes,
+        extra={4: tuple(growth_findings), 0: tuple(logging.check(timeline.view))},
+        signs=tuple(s for o in outcomes for s in o.signs) + tuple(growth_signs),
+    )
 
-    outcomes = [step1, step2, step3, step4.outcome, step5]
-    signs = tuple(s for o in outcomes for s in o.signs) + tuple(growth_signs)
-    extra = {4: tuple(growth_findings), 0: tuple(log_findings)}
-    findings, workflow = _ordered(outcomes, extra)
-    mine = _signs_of(signs, timeline.primary)
-    attribution = attribute(mine)
+
+def diagnose(run: Run, settings: Settings) -> Report:
+    """Diagnose one run: steps 1 to 5, the ledger, the verdict.
+
+    Raises:
+        UsageError, InputError: as `examine`.
+    """
+    seen = examine(run, settings)
+    timeline, view = seen.timeline, seen.timeline.view
+    findings, workflow = _ordered(seen.outcomes, seen.extra)
+    attribution = attribute(seen.deciding)
     monitoring = audit(view)
-    verdict = conclude(timeline, step4, attribution, mine, findings, monitoring)
+    verdict = conclude(timeline, seen.layers, attribution, seen.deciding, findings, monitoring)
     return Report(
         version=__version__,
         run=_run_info(run),
         verdict=verdict,
-        causes=_ranks(attribution),
-        episodes=_episodes(timeline, signs, verdict.layers),
+        causes=attribution.ranks,
+        episodes=_episodes(timeline, seen.signs, verdict.layers),
         workflow=workflow,
         findings=findings,
-        layers=step4.ranks,
+        layers=seen.layers.ranks,
         monitoring=monitoring,
         checks=made(timeline, findings),
-        next_steps=next_steps(timeline, verdict, step4),
+        next_steps=next_steps(timeline, verdict, seen.layers),
         spike_score=spike_score(view),
         thresholds=view.limits.all(),
         charts=charts(view),
@@ -95,7 +129,7 @@ def _signs_of(signs: tuple[Sign, ...], episode: int | None) -> tuple[Sign, ...]:
 
 
 def _ordered(
-    outcomes: list[Outcome], extra: dict[int, tuple[Finding, ...]]
+    outcomes: tuple[Outcome, ...], extra: Mapping[int, tuple[Finding, ...]]
 ) -> tuple[tuple[Finding, ...], tuple[StepResult, ...]]:
     """All findings by (workflow step, optimizer step, rule), and the five results over them."""
     everything: list[Finding] = []
@@ -119,10 +153,6 @@ def _ordered(
         )
     everything += extra.get(0, ())
     return tuple(everything), tuple(workflow)
-
-
-def _ranks(attribution: Attribution) -> tuple[CauseRank, ...]:
-    return attribution.ranks
 
 
 def _run_info(run: Run) -> RunInfo:

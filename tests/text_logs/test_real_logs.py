@@ -241,3 +241,8 @@ def test_not_measured_is_missing() -> None:
     assert mfu.value[mfu.logged].min() > 0
     average = column("modded_nanogpt_soap_trainloss.txt", "step_avg")
     assert np.count_nonzero(average.logged) < 6049
+
+
+def test_tables_are_no_text_logs() -> None:
+    for path in sorted(REAL_LOGS.glob("*.csv")):
+        assert not looks_like_text_log(path.read_text(encoding="utf-8", errors="replace")[:65536])

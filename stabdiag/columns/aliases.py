@@ -27,6 +27,11 @@ class Alias:
     reading: Reading = "as_logged"
 
 
+# Where a log has both norms, these are the ones before clipping.
+BEFORE_CLIPPING = (
+    "grad_norm_pre_clip grad_norm_preclip grad_norm_before_clip grad_norm_unclipped "
+    "unclipped_grad_norm pre_clip_grad_norm raw_grad_norm grad_norm_raw"
+)
 ALIASES = (
     Alias(
         "loss",
@@ -36,20 +41,20 @@ ALIASES = (
         "per_token_loss token_loss objective lm_loss_value mlm_loss ce_loss cross_entropy_loss "
         "cross_entropy nll_loss nll xent_loss xent ctc_loss mse_loss loss_net loss_1 loss_gen "
         "gen_loss g_loss loss_g generator_loss loss_0 pg_loss policy_loss policy_gradient_loss "
-        "actor_loss model_loss",
+        "actor_loss model_loss loss_train_total global_avg_loss loss_per_nonpadding_target_token",
     ),
     Alias("val_loss", "metric", "vloss tel"),
     Alias(
         "grad_norm",
         "metric",
+        f"{BEFORE_CLIPPING} "
         "grad_norm gradient_norm gnorm grad_gnorm gradnorm total_grad_norm grad_norm_total "
         "grad_norm_all global_grad_norm grad_norm_global grad_global_norm gradient_global_norm "
-        "global_gradient_norm total_gradient_norm gradient_norm_total gradient_2norm grad_l2 "
-        "grad_l2_norm l2_grad_norm gradient_l2_norm grads_norm gradients_norm grads_all "
-        "grads_total gradients_all gradients_total grad_all grad_total grad_norm_pre_clip "
-        "grad_norm_preclip grad_norm_before_clip grad_norm_unclipped unclipped_grad_norm "
-        "pre_clip_grad_norm grad_norm_raw raw_grad_norm total_norm global_norm norm "
-        "grad_norm_1 grad_norm_0 model_grad_norm critic_grad_norm",
+        "global_gradient_norm gradients_global_norm grads_global_norm gradients_total_norm "
+        "grads_total_norm total_gradient_norm gradient_norm_total l2_norm_grad_global "
+        "gradient_2norm grad_l2 grad_l2_norm l2_grad_norm gradient_l2_norm grads_norm "
+        "gradients_norm grads_all grads_total gradients_all gradients_total grad_all grad_total "
+        "total_norm global_norm norm grad_norm_1 grad_norm_0 model_grad_norm critic_grad_norm",
     ),
     Alias(
         "grad_norm_clipped",
@@ -68,7 +73,8 @@ ALIASES = (
     Alias(
         "lr",
         "metric",
-        "lr learning_rate learnrate current_lr cur_lr curr_lr lr_current base_lr effective_lr",
+        "lr learning_rate learnrate current_learning_rate current_lr cur_lr curr_lr lr_current "
+        "base_lr effective_lr",
     ),
     Alias(
         "loss_scale",
@@ -133,7 +139,7 @@ ALIASES = (
         "tokens",
         "tokens tokens_seen num_input_tokens_seen consumed_tokens num_tokens total_tokens "
         "tokens_processed seen_tokens n_tokens num_tokens_seen consumed_samples "
-        "consumed_train_samples samples samples_seen examples_seen num_samples",
+        "consumed_train_samples time_token samples samples_seen examples_seen num_samples",
     ),
     Alias(
         "wall_time",
@@ -183,6 +189,7 @@ NOT_METRICS = _set(
     "elapsed_time_per_iteration_s samples_per_second steps_per_second total_flos "
     "tokens_per_second train_runtime best_loss best_val_loss"
 )
+NOT_METRIC_BEGINNINGS = ("system_", "memory_", "gpu_", "timing_", "timers_", "cpu_")
 NOT_METRIC_ENDINGS = (
     "_per_second",
     "_per_sec",

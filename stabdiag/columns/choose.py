@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stabdiag.columns.aliases import DETECTION_PARTS
+from stabdiag.columns.aliases import BEFORE_CLIPPING, DETECTION_PARTS
 from stabdiag.columns.layers import without_split_metric
 from stabdiag.columns.names import words
 from stabdiag.columns.recognise import Candidate
@@ -61,6 +61,7 @@ def choose(
         if best is not None:
             winners[name] = best.role.column
     roles = [_settled(candidate.role, winners) for candidate in candidates]
+    roles = _clipped_beside(roles, winners)
     roles = _layers_once(roles, candidates)
     sums: dict[str, tuple[str, ...]] = {}
     notes: tuple[Note, ...] = ()
@@ -104,6 +105,20 @@ def _settled(role: ColumnRole, winners: Mapping[str, str]) -> ColumnRole:
         return replace(role, kind="ignored", name="", why=why)
     kind: RoleKind = "batch_statistic" if role.kind == "batch_statistic" else "other"
     return replace(role, kind=kind, name=f"other/{metric}", why=why)
+
+
+def _clipped_beside(roles: Sequence[ColumnRole], winners: Mapping[str, str]) -> list[ColumnRole]:
+    """Beside a norm named as before clipping, the plain one is the norm after it."""
+    before = words(winners.get("grad_norm", "")).endswith(tuple(BEFORE_CLIPPING.split()))
+    if not before or "grad_norm_clipped" in winners:
+        return list(roles)
+    why = f"beside {winners['grad_norm']}, the norm after clipping"
+    return [
+        replace(role, kind="metric", name="grad_norm_clipped", why=why)
+        if role.kind == "other" and words(role.column).endswith("grad_norm")
+        else role
+        for role in roles
+    ]
 
 
 def _layers_once(roles: Sequence[ColumnRole], candidates: Sequence[Candidate]) -> list[ColumnRole]:

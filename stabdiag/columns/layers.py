@@ -15,17 +15,19 @@ def _set(names: str) -> frozenset[str]:
 # Written before the layer: "gradients/transformer.h.0.attn.c_attn.weight".
 PREFIXES = {
     "grad_norm": "grad_norm grad_norms gradient_norm gradient_norms gradients gradient grads grad "
-    "gradnorm gnorm grad_l2 grad_l2_norm gradients_graph_0 layer_grad_norm grad_norm_layers "
-    "per_layer_grad_norm grad_norm_per_layer grad_norm_layer layer_grad_norms model_grad_norm",
+    "gradnorm gnorm grad_l2 grad_l2_norm gradients_graph_0 layer_grad_norm "
+    "per_layer_grad_norm grad_norm_per_layer layer_grad_norms model_grad_norm l2_norm_grad "
+    "norm_grad",
     "param_norm": "param_norm param_norms params_norm parameter_norm parameters params param "
     "parameter weights weight_norm weight_norms weight_l2 layer_param_norm per_layer_param_norm "
-    "param_norm_per_layer parameters_graph_0 l2_norm",
+    "param_norm_per_layer parameters_graph_0 l2_norm_param norm_param",
     "grad_param_ratio": "grad_param_ratio gp_ratio grad_to_param_ratio grad_weight_ratio "
     "grad_param_ratios",
     "activation_max": "activation_max activations_max act_max max_activation max_activations "
     "activations activation act_absmax activation_absmax activation_mean act_abs_mean "
     "activation_abs_mean acts",
-    "update_norm": "update_norm update_norms updates update param_update_norm layer_update_norm",
+    "update_norm": "update_norm update_norms updates update param_update_norm layer_update_norm "
+    "l2_norm_update norm_update",
 }
 METRIC_OF_PREFIX = {name: metric for metric, names in PREFIXES.items() for name in names.split()}
 
@@ -44,7 +46,8 @@ METRIC_OF_SUFFIX = {name: metric for metric, names in SUFFIXES.items() for name 
 NOT_A_LAYER = _set(
     "max min mean std var median count scale clip clipped clip_frac clip_fraction clip_coef zeros "
     "num_zeros overflow skipped nan inf ratio noise noise_scale norm all total global overall "
-    "cosine variance kurtosis snr pre_clip post_clip decay accumulation_steps step"
+    "global_norm total_norm grad_norm param_norm norm_total cosine variance kurtosis snr pre_clip "
+    "post_clip decay accumulation_steps step"
 )
 _LONGEST_STATISTIC = max(map(len, NOT_A_LAYER))
 # A statistic written after the layer: "gradients/fc.weight/std" is no norm.
@@ -52,6 +55,7 @@ _OTHER_STATISTIC = _set(
     "std var min median rms_std hist histogram kurtosis nan_count inf_count zeros sparsity "
     "fraction_zero"
 )
+_DOTTED_STATISTIC = _set("max min avg mean std var")
 _GROUPS = _set("train training optim optimizer metrics stats debug monitor norms log")
 # What stands before "/grad_norm" without being a layer.
 _NO_PATH = _GROUPS | NOT_A_LAYER | EVAL_WORDS
@@ -71,13 +75,19 @@ def layer_of(column: str) -> tuple[str, str] | None:
 
 
 def _prefixed(column: str) -> tuple[str, str] | None:
-    for separator in ("/", ".", ":"):
+    for separator in ("/", "."):
         head, found, rest = column.partition(separator)
         prefix = words(head)
-        if found and separator != ":" and prefix in _GROUPS:
+        if found and prefix in _GROUPS:
             inner = _prefixed(rest)
             if inner:
                 return inner
+        # "grad/norm/<layer>" and "l2_norm/grad/<layer>" have their metric in two parts.
+        second, found_again, inner_rest = rest.partition("/")
+        if separator == "/" and found_again and inner_rest:
+            both = words(f"{head}/{second}")
+            if both in METRIC_OF_PREFIX:
+                return _checked(METRIC_OF_PREFIX[both], both, inner_rest)
         # "grad_2.0_norm/fc" breaks at its first dot: only a slash can end such a prefix.
         if found and rest and prefix in METRIC_OF_PREFIX:
             return _checked(METRIC_OF_PREFIX[prefix], prefix, rest)
@@ -100,21 +110,23 @@ def _checked(metric: str, prefix: str, rest: str) -> tuple[str, str] | None:
             return metric, layer
         if last in {"max", "mean"}:
             return None
+    if rest.rpartition(".")[2] in _DOTTED_STATISTIC:
+        return None
     return metric, rest
 
 
 def without_split_metric(columns: Sequence[str], layers: Sequence[str]) -> list[str]:
-    """Layers without the "_norm" of "grad/<layer>_norm", where the metric is split around them.
+    """Layers without the end of "grad/<layer>_norm" or "grad/<layer>.norm".
 
-    So it is when the prefix has no "norm" of its own and every layer under it ends so; a single
-    "gradients/attention_norm" among others is a layer called attention_norm.
+    The metric is split around them when the prefix has no "norm" of its own and every layer under
+    it ends so; a single "gradients/attention_norm" among others is a layer called attention_norm.
     """
     ends: dict[str, bool] = {}
     prefixes = [
         column[: len(column) - len(layer)] for column, layer in zip(columns, layers, strict=True)
     ]
     for prefix, layer in zip(prefixes, layers, strict=True):
-        ends[prefix] = ends.get(prefix, True) and layer.endswith("_norm") and layer != "_norm"
+        ends[prefix] = ends.get(prefix, True) and layer.endswith(("_norm", ".norm"))
     return [
         layer[: -len("_norm")] if ends[prefix] and prefix and "norm" not in words(prefix) else layer
         for prefix, layer in zip(prefixes, layers, strict=True)
@@ -129,7 +141,10 @@ def _suffixed(column: str) -> tuple[str, str] | None:
     metric = METRIC_OF_SUFFIX[match["metric"].lower()]
     layer = match["layer"]
     joined = column[len(layer)] == "_"
-    if joined and not (metric == "activation_max" or "." in layer or "/" in layer):
+    if joined and not (metric == "activation_max" or "." in layer):
+        return None
+    # "learning/grad_norm" is a norm under a group, "encoder.1/grad_norm" one of a layer.
+    if not joined and layer.isalpha():
         return None
     group, slash, rest = layer.partition("/")
     if slash and words(group) in _GROUPS:

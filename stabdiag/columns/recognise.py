@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stabdiag.columns.aliases import (
     BY_NAME,
     NOT_A_LOSS,
+    NOT_METRIC_BEGINNINGS,
     NOT_METRIC_ENDINGS,
     NOT_METRICS,
     Match,
@@ -20,7 +21,7 @@ from stabdiag.model import ColumnKind
 _GROUP_NUMBER = re.compile(r"^(?P<base>[a-z_]*?)_?(?:pg|group|param_group)?_?(?P<number>[0-9]+)$")
 _OPTIMIZER_LR = re.compile(r"^lr-[A-Za-z]")
 # Only these are looked for behind a path that is not known ("info/learner/p0/total_loss").
-_BEHIND_ANY_PATH = frozenset({"loss", "grad_norm", "lr"})
+_BEHIND_ANY_PATH = frozenset({"loss", "grad_norm", "param_norm", "lr", "loss_scale"})
 _BATCH_GROUPS = ("data/", "batch/", "data.", "batch.")
 _PREFERRED_EVAL = ("val", "valid", "validation", "eval", "evaluation", "dev")
 
@@ -68,6 +69,8 @@ def _ignored(column: str, run: str | None, why: str) -> ColumnRole:
 def _is_not_metric(name: str) -> bool:
     text = words(name)
     if text in NOT_METRICS or text.endswith(NOT_METRIC_ENDINGS):
+        return True
+    if text.startswith(NOT_METRIC_BEGINNINGS):
         return True
     inner = readings(name)[-1].core
     return inner in NOT_METRICS or not text
@@ -177,13 +180,14 @@ def _by_last_part(column: str, name: str, run: str | None) -> Candidate | None:
     path, slash, last = name.rpartition("/")
     if not slash:
         return None
-    match = BY_NAME.get(words(last))
-    if match is None or match.canonical not in _BEHIND_ANY_PATH:
+    found = next(((r, BY_NAME[r.core]) for r in readings(last) if r.core in BY_NAME), None)
+    if found is None or found[1].canonical not in _BEHIND_ANY_PATH:
         return None
+    reading, match = found
     evaluation = scope_of(words(name)) == "eval"
     if evaluation and match.canonical != "loss":
         return None
-    role = _metric(column, match, Name(words(last), ""), evaluation, run)
+    role = _metric(column, match, reading, evaluation, run)
     # 100 places behind every name without an unknown path.
     return Candidate(role, (0, 100 + match.order, 0, path.count("/") + 1, 1, 0))
 

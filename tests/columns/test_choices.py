@@ -59,6 +59,13 @@ def test_series_of_two_optimizers_belong_together() -> None:
     assert column_for(plan, "other/grad_norm_0") == "grad_norm_0"
 
 
+@pytest.mark.parametrize("before", ["learning/raw_grad_norm", "learning/grad_norm_before_clip"])
+def test_of_two_norms_one_is_named_as_before_clipping(before: str) -> None:
+    plan = plan_of("step", "learning/loss", "learning/grad_norm", before)
+    assert column_for(plan, "grad_norm") == before
+    assert column_for(plan, "grad_norm_clipped") == "learning/grad_norm"
+
+
 def test_detection_losses_are_summed() -> None:
     plan = plan_of("epoch", "train/box_loss", "train/cls_loss", "val/box_loss", "val/cls_loss")
     assert plan.sums == {

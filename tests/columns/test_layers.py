@@ -45,6 +45,9 @@ def layers_of(*names: str) -> dict[str, tuple[str, str | None]]:
         ("activation_max/decoder.block.11.wo", "activation_max", "decoder.block.11.wo"),
         ("activations/blocks.0/max", "activation_max", "blocks.0"),
         ("token_embedding_act_abs_mean", "activation_max", "token_embedding"),
+        ("grad/norm/blocks.0.weight", "grad_norm", "blocks.0.weight"),
+        ("l2_norm/grad/blocks.0.weight", "grad_norm", "blocks.0.weight"),
+        ("l2_norm/param/blocks.0.weight", "param_norm", "blocks.0.weight"),
         ("grad_norm/model.norm", "grad_norm", "model.norm"),
         ("grad_norm/norm", "grad_norm", "norm"),
         ("gradients/layers.0.attention_norm", "grad_norm", "layers.0.attention_norm"),
@@ -52,6 +55,13 @@ def layers_of(*names: str) -> dict[str, tuple[str, str | None]]:
 )
 def test_the_layer_is_what_remains_of_the_name(column: str, metric: str, layer: str) -> None:
     assert layers_of(column, "gradients/other.weight")[column] == (metric, layer)
+
+
+def test_one_statistic_of_several_is_the_norm() -> None:
+    found = layers_of(
+        *(f"grad/{layer}.{end}" for layer in ("a.w", "b.w") for end in ("norm", "max"))
+    )
+    assert found == {"grad/a.w.norm": ("grad_norm", "a.w"), "grad/b.w.norm": ("grad_norm", "b.w")}
 
 
 def test_a_metric_split_around_the_layer_is_taken_off_all_of_them() -> None:
@@ -72,8 +82,15 @@ def test_a_metric_split_around_the_layer_is_taken_off_all_of_them() -> None:
             "gradients/total",
             "param_norm/all",
         ),
-        *("grad_norm/clipped", "grad/clip_frac", "gradients/fc.weight/std", "grad_norm/mean"),
-        *("grad_norm", "train/grad_norm", "critic/grad_norm", "weight_decay", "weights/count"),
+        *(
+            "grad_norm/clipped",
+            "gradients/global_norm",
+            "grad/norm/total",
+            "grad/clip_frac",
+            "gradients/fc.weight/std",
+            "grad_norm/mean",
+        ),
+        *("grad_norm", "train/grad_norm", "learning/grad_norm", "weight_decay", "weights/count"),
         *("norm/avg_shift_k", "train_grad_norm", "grad_norm_clipped", "max_activation"),
     ],
 )

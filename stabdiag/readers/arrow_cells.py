@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from stabdiag.readers.arrays import float_array, float_values, text_array, valid_mask
 from stabdiag.readers.kinds import Cells
 from stabdiag.readers.lists import MixedLists, list_cell
 
@@ -39,14 +39,14 @@ def _cells(array: pa.Array) -> Cells | None:
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_null(kind):
         return array.cast(pa.float64(), safe=False)
     if pt.is_decimal(kind):
-        return pa.array([None if v is None else float(v) for v in array.to_pylist()], pa.float64())
+        return array.cast(pa.float64())
     if pt.is_temporal(kind):
         return _seconds(array)
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
         return _lists(array)
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
         words = [None if v is None else v.decode(errors="replace") for v in array.to_pylist()]
-        return pa.array(words, pa.large_string())
+        return text_array(words)
     try:
         return array.cast(pa.large_string())  # the text types
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -63,7 +63,7 @@ def _seconds(array: pa.Array) -> pa.Array | None:
     else:
         unit = 1e-3 if pt.is_date64(kind) else _SECOND[kind.unit]
         whole = array.cast(pa.int32() if pt.is_time32(kind) else pa.int64())
-    return pc.multiply(whole.cast(pa.float64(), safe=False), unit)
+    return float_array(float_values(whole.cast(pa.float64(), safe=False)) * unit, valid_mask(array))
 
 
 def _lists(array: pa.Array) -> Cells:

@@ -12,6 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stabdiag.model import F64
+from stabdiag.readers.arrays import (
+    bool_array,
+    float_values,
+    mask_values,
+    text_array,
+    valid_mask,
+)
 
 Decimal = Literal[".", ","]
 
@@ -95,19 +102,16 @@ def cell_numbers(cells: pa.Array, decimal: Decimal = ".") -> tuple[F64, NDArray[
     value = np.full(len(cells), np.nan)
     state = np.full(len(cells), MISSING, dtype=np.uint8)
     cells = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
-    left = pc.fill_null(
-        pc.invert(pc.is_in(cells, pa.array(MISSING_WORDS, pa.large_string()))), False
-    )
-    left_mask = np.asarray(left) & np.asarray(cells.is_valid())
+    left = valid_mask(cells) & ~mask_values(pc.is_in(cells, text_array(MISSING_WORDS)))
     if decimal == ".":
-        plain = np.asarray(pc.fill_null(pc.match_substring_regex(cells, _PLAIN), False)) & left_mask
-        value[plain] = cells.filter(pa.array(plain)).cast(pa.float64()).to_numpy()
+        plain = left & mask_values(pc.match_substring_regex(cells, _PLAIN))
+        value[plain] = float_values(cells.filter(bool_array(plain)).cast(pa.float64()))
         state[plain] = NUMBER
-        left_mask &= ~plain
-    if left_mask.any():
-        encoded = cells.filter(pa.array(left_mask)).dictionary_encode()
+        left &= ~plain
+    if left.any():
+        encoded = cells.filter(bool_array(left)).dictionary_encode()
         words = [cell_number(word, decimal) for word in encoded.dictionary.to_pylist()]
-        codes = encoded.indices.to_numpy()
-        value[left_mask] = np.array([np.nan if w is None else w for w in words])[codes]
-        state[left_mask] = np.array([TEXT if w is None else NUMBER for w in words])[codes]
+        codes = float_values(encoded.indices.cast(pa.float64())).astype(np.int64)
+        value[left] = np.array([np.nan if w is None else w for w in words])[codes]
+        state[left] = np.array([TEXT if w is None else NUMBER for w in words])[codes]
     return value, state

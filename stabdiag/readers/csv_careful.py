@@ -5,30 +5,21 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
-import pyarrow as pa
 
 from stabdiag.errors import InputError
+from stabdiag.readers.arrays import text_array
 from stabdiag.readers.cells import cell_number
 from stabdiag.readers.csv_dialect import MAX_CELL_CHARS
-from stabdiag.readers.csv_table import CsvTable, column_names
+from stabdiag.readers.csv_table import CsvTable, Row, column_names
 from stabdiag.readers.pieces import Piece
 from stabdiag.readers.source import Block
 
 # A block has one cell for every two bytes at most; far more means that one monster row sets the
 # width of millions of short ones.
 _MOST_CELLS = 64 << 20
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row: its first line in the file (1-based) and its cells as written."""
-
-    line: int
-    cells: list[str]
 
 
 def careful_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
@@ -43,6 +34,7 @@ def careful_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
             table.tally.add("dropped", "the header line again in the middle", [row.line])
         elif _is_new_header(names, table.columns):
             yield from _piece(rows, table)
+            table.drop_held()
             rows = []
             table.columns = column_names(names, table.tally, row.line)
             table.tally.add("repaired", "a header with other columns in the middle", [row.line])
@@ -109,31 +101,39 @@ def _piece(rows: list[Row], table: CsvTable) -> Iterator[Piece]:
             "check that this is a table",
         )
     cells = zip_longest(*(row.cells for row in rows))
-    columns = {
-        name: pa.array(column, pa.large_string())
-        for name, column in zip(table.columns, cells, strict=False)
-    }
+    columns = {name: text_array(column) for name, column in zip(table.columns, cells, strict=False)}
     yield Piece(len(rows), np.array([row.line for row in rows], dtype=np.int64), columns)
 
 
 def _of_one_width(rows: list[Row], table: CsvTable) -> list[Row]:
-    """Bring rows to the header's width, or leave them out where that would shift their cells."""
+    """Bring rows to the header's width, or leave them out where that would shift their cells.
+
+    A row with too many cells is damaged (two writers, a lost newline) when it stands alone; when
+    its neighbour is as long, columns were added at the right without a new header.
+    """
     width = len(table.columns)
     kept: list[Row] = []
-    for index, row in enumerate(rows):
+    for row in rows:
         size = len(row.cells)
-        if size < width:
-            table.tally.add(
-                "repaired",
-                "a row with fewer cells than the header: the last are missing",
-                [row.line],
-            )
-        elif size > width and any(cell.strip() for cell in row.cells[width:]):
-            beside = rows[max(0, index - 1) : index] + rows[index + 1 : index + 2]
-            if not any(len(other.cells) == size for other in beside):
-                table.tally.add("dropped", "a row with more cells than the header", [row.line])
-                continue
-            # all rows from here are so: columns were added at the right without a new header
-            table.tally.add("dropped", "cells at the right of the last named column", [row.line])
-        kept.append(Row(row.line, row.cells[:width]) if size > width else row)
+        if size > width and not any(cell.strip() for cell in row.cells[width:]):
+            size = width
+        if table.held is not None and len(table.held.cells) == size:
+            _cut_to(width, table.held, kept, table)
+            table.held = None
+        table.drop_held()
+        if size <= width:
+            if size < width:
+                text = "a row with fewer cells than the header: the last are missing"
+                table.tally.add("repaired", text, [row.line])
+            kept.append(row if len(row.cells) == size else Row(row.line, row.cells[:width]))
+        elif size == table.last_size:
+            _cut_to(width, row, kept, table)
+        else:
+            table.held = row
+        table.last_size = size
     return kept
+
+
+def _cut_to(width: int, row: Row, kept: list[Row], table: CsvTable) -> None:
+    table.tally.add("dropped", "cells at the right of the last named column", [row.line])
+    kept.append(Row(row.line, row.cells[:width]))

@@ -125,8 +125,11 @@ def _fit(width: int, body: Sequence[Sequence[str]], delimiter: str) -> float | N
         whole = len(fitting) == len(body) and min(numeric) == 1.0
         return 1.0 if whole else None
     common = Counter(len(cells) for cells in body).most_common(1)[0][0]
-    shaped = len(fitting) / len(body) >= 0.5 or common > width
-    if not shaped or with_number < 0.5 or sum(numeric) / len(body) < 0.3:
+    share = sum(numeric) / len(body)
+    # rows shorter than the header, as when it was written with the columns of a later phase
+    ragged = common >= 2 and share >= 0.8 and all(len(cells) <= width for cells in body)
+    shaped = common >= width or len(fitting) / len(body) >= 0.5 or ragged
+    if not shaped or with_number < 0.5 or share < 0.3:
         return None
     return 1.0 + width * len(fitting) / len(body)
 

@@ -11,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.types as pt
 
 from stabdiag.model import I64
+from stabdiag.readers.arrays import text_array
 from stabdiag.readers.cells import MISSING_WORDS
 from stabdiag.readers.csv_table import CsvTable
 from stabdiag.readers.pieces import Piece
@@ -79,7 +80,8 @@ def _parsed(data: bytes, table: CsvTable) -> pa.Table | None:
 def _holds(column: pa.ChunkedArray, name: str) -> bool:
     if not pt.is_string(column.type):
         return False
-    return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(column), name)).as_py())
+    words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    return bool(pc.any(pc.is_in(words, text_array([name]))).as_py())
 
 
 def _lines(block: Block, rows: int) -> I64 | None:

@@ -114,6 +114,7 @@ def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
         waiting = block
     if waiting is not None:
         yield from _block_pieces(without_cut_row(waiting, table), table)
+    table.drop_held()
 
 
 def _after_header(source: Source, first_data_line: int) -> Iterator[Block]:
@@ -151,6 +152,8 @@ def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
         return
     piece = fast_piece(block, table)
     if piece is not None:
+        table.drop_held()
+        table.last_size = len(table.columns)
         yield piece
     elif len(block.data) <= _PART_BYTES or b'"' in block.data:
         yield from careful_pieces(block, table)

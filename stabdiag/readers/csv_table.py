@@ -9,12 +9,22 @@ from stabdiag.readers.csv_dialect import Dialect
 from stabdiag.readers.tally import Tally
 
 
+@dataclass(frozen=True)
+class Row:
+    """One row: its first line in the file (1-based) and its cells as written."""
+
+    line: int
+    cells: list[str]
+
+
 @dataclass
 class CsvTable:
     """A table of text being read.
 
     `columns` are the names in force, unique; a second header in the middle replaces them.
-    `as_text` are columns that look like dates or times, which stay as written.
+    `as_text` are columns that look like dates or times, which stay as written. `held` is a row with
+    too many cells, kept back until the next row shows whether that is the rule from there on;
+    `last_size` is the number of cells of the row before it.
     """
 
     name: str
@@ -22,6 +32,14 @@ class CsvTable:
     columns: tuple[str, ...]
     tally: Tally
     as_text: set[str] = field(default_factory=set)
+    held: Row | None = None
+    last_size: int = 0
+
+    def drop_held(self) -> None:
+        """Leave out the row kept back: the next one is not like it."""
+        if self.held is not None:
+            self.tally.add("dropped", "a row with more cells than the header", [self.held.line])
+            self.held = None
 
 
 def column_names(cells: Sequence[str], tally: Tally, line: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stabdiag.model import I64, ColumnKind, Mask
+from stabdiag.readers.arrays import float_array, text_array
 from stabdiag.readers.cells import (
     MISSING_WORDS,
     NUMBER,
@@ -52,7 +53,7 @@ def is_text(cells: Cells) -> bool:
 
 def numbers_of(part: Part) -> pa.Array:
     """Return the numbers of a part, wherever they are kept."""
-    return part.cells.read() if isinstance(part.cells, Spilled) else part.cells
+    return part.cells.cells() if isinstance(part.cells, Spilled) else part.cells
 
 
 def settled(parts: list[Part], decimal: Decimal) -> tuple[ColumnKind, list[Part], Stray]:
@@ -75,7 +76,7 @@ def _settled_text(parts: list[Part], decimal: Decimal) -> tuple[ColumnKind, list
             continue
         value, state = cell_numbers(part.cells, decimal)
         numbers += int(np.count_nonzero(state == NUMBER))
-        as_numbers.append(Part(part.rows, pa.array(value, mask=state != NUMBER)))
+        as_numbers.append(Part(part.rows, float_array(value, state == NUMBER)))
         stray = _more(stray, part, state == TEXT)
     if stray.count == 0 or numbers > stray.count:
         return "number", as_numbers, stray
@@ -98,10 +99,10 @@ def _more(stray: Stray, part: Part, mask: Mask) -> Stray:
 def _as_text(part: Part) -> pa.Array:
     if is_text(part.cells):
         cells = pc.utf8_trim_whitespace(part.cells.cast(pa.large_string()))
-        missing = pc.is_in(cells, pa.array(MISSING_WORDS, pa.large_string()))
-        return pc.if_else(missing, pa.scalar(None, pa.large_string()), cells)
+        missing = pc.is_in(cells, text_array(MISSING_WORDS))
+        return pc.if_else(missing, pa.nulls(len(cells), pa.large_string()), cells)
     words = [None if cell is None else number_text(cell) for cell in numbers_of(part).to_pylist()]
-    return pa.array(words, pa.large_string())
+    return text_array(words)
 
 
 def _as_lists(part: Part) -> pa.Array | MixedLists:

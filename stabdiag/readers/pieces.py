@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from stabdiag.model import I64, Column, ColumnKind, Note
+from stabdiag.readers.arrays import float_values, valid_mask
 from stabdiag.readers.cells import Decimal
 from stabdiag.readers.kinds import Cells, Part, Stray, is_text, lists_of, numbers_of, settled
 from stabdiag.readers.lists import MixedLists, is_list
@@ -96,8 +97,8 @@ def _column(parts: Sequence[Part], kind: ColumnKind, rows: int) -> Column:
     if kind == "number":
         for part in parts:
             cells = numbers_of(part)
-            value[part.rows] = cells.to_numpy(zero_copy_only=False)  # null becomes NaN
-            logged[part.rows] = np.asarray(cells.is_valid()) if cells.null_count else True
+            value[part.rows] = float_values(cells)
+            logged[part.rows] = valid_mask(cells)
         return Column("number", value, logged)
     held = np.full(rows, None, dtype=object)
     for part in parts:

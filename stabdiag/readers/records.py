@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from stabdiag.model import I64
+from stabdiag.readers.arrays import float_array, text_array
 from stabdiag.readers.cells import number_text
 from stabdiag.readers.lists import MixedLists, list_cell
 from stabdiag.readers.pieces import Assembled, Piece
@@ -89,29 +90,20 @@ def flattened(record: Record) -> tuple[Record, int]:
 def column_cells(values: Sequence[Any]) -> pa.Array | MixedLists:
     """Bring the values of one key to cells of one kind: numbers, text, or lists."""
     kinds = {type(value) for value in values} - {type(None)}
-    if kinds <= {float}:
-        return pa.array(values, pa.float64())
     if kinds <= {float, int, bool}:
-        return pa.array([None if v is None else _number(v) for v in values], pa.float64())
+        numbers = np.array([np.nan if v is None else _number(v) for v in values])
+        logged = np.array([v is not None for v in values], dtype=np.bool_)
+        return float_array(numbers, logged if None in values else None)
     if kinds & {list, tuple}:
-        return _lists(values)
-    words = [
-        v
-        if v is None or isinstance(v, str)
-        else number_text(_number(v))
-        if _is_number(v)
-        else str(v)
-        for v in values
-    ]
-    try:
-        return pa.array(words, pa.large_string())
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return pa.array([w and printable(w) for w in words], pa.large_string())
+        cells = (v if v is None or isinstance(v, list | tuple) else [v] for v in values)
+        return MixedLists(tuple(None if v is None else list_cell(v) for v in cells))
+    return text_array([_word(value) for value in values])
 
 
-def printable(text: str) -> str:
-    """Replace halves of surrogate pairs, which UTF-8 can't hold."""
-    return text.encode("utf-8", "replace").decode()
+def _word(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return number_text(_number(value)) if _is_number(value) else str(value)
 
 
 def _is_number(value: object) -> bool:
@@ -125,25 +117,21 @@ def _number(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _lists(values: Sequence[Any]) -> pa.Array | MixedLists:
-    cells = [
-        None if v is None else list_cell(v if isinstance(v, list | tuple) else [v]) for v in values
-    ]
-    for kind in (pa.float64(), pa.large_string()):
-        try:
-            return pa.array(cells, pa.list_(kind))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-            continue
-    return MixedLists(tuple(cells))
-
-
 def without_empty_parents(names: Iterable[str], cells: Assembled) -> tuple[str, ...]:
-    """Leave out a key that is only ever null where other records have an object under it."""
+    """Put "a/b" in the place of an "a" that is only ever null where others have an object."""
     names = tuple(names)
-    parents = {name[:i] for name in names for i, c in enumerate(name) if c == "/"}
-    return tuple(
-        name for name in names if name not in parents or cells.load([name])[name].logged.any()
-    )
+    children: dict[str, list[str]] = {}
+    for name in names:
+        for position, letter in enumerate(name):
+            if letter == "/":
+                children.setdefault(name[:position], []).append(name)
+    kept: dict[str, None] = {}
+    for name in names:
+        if name not in children or cells.load([name])[name].logged.any():
+            kept[name] = None
+        else:
+            kept |= dict.fromkeys(children[name])
+    return tuple(kept)
 
 
 def row_kinds(log: Assembled) -> tuple[str, ...] | None:

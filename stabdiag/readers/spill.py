@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
+from stabdiag.readers.arrays import float_array, float_values, valid_mask
+
 # Project choice: with it a log of 200 layers over 100,000 steps stays in memory, and one of any
 # number of layers needs no more than this.
 BUDGET_BYTES = 256 << 20
-
-
-@dataclass(frozen=True)
-class Spilled:
-    """Numbers of one column that lie in the temporary file: float64 values, then validity bits."""
-
-    file: IO[bytes]
-    offset: int
-    length: int
-    null_count: int
-
-    type = pa.float64()
-
-    def __len__(self) -> int:
-        return self.length
-
-    def read(self) -> pa.Array:
-        """Return the numbers as an Arrow array; null where a cell is missing."""
-        self.file.seek(self.offset)
-        value = np.frombuffer(self.file.read(8 * self.length), dtype=np.float64)
-        if not self.null_count:
-            return pa.array(value)
-        bits = np.frombuffer(self.file.read((self.length + 7) // 8), dtype=np.uint8)
-        return pa.array(value, mask=np.unpackbits(bits, count=self.length).astype(bool))
 
 
 class Spill:
@@ -53,11 +32,41 @@ class Spill:
             self._left -= size
             return cells
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as its columns
-        value = cells.to_numpy(zero_copy_only=False)  # null becomes NaN; the bits tell them apart
-        written = self._file.write(value.tobytes())
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the last column
+            weakref.finalize(self, self._file.close)
+        self._file.seek(self._offset)
+        written = self._file.write(float_values(cells).tobytes())
         if cells.null_count:
-            written += self._file.write(np.packbits(np.asarray(cells.is_null())).tobytes())
-        slot = Spilled(self._file, self._offset, len(cells), cells.null_count)
+            written += self._file.write(np.packbits(valid_mask(cells)).tobytes())
+        slot = Spilled(self, self._offset, len(cells), cells.null_count)
         self._offset += written
         return slot
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return bytes that were kept."""
+        assert self._file is not None
+        self._file.seek(offset)
+        return self._file.read(size)
+
+
+@dataclass(frozen=True)
+class Spilled:
+    """Numbers of one column in the temporary file: float64 values, then their bits of validity."""
+
+    spill: Spill
+    offset: int
+    length: int
+    null_count: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def cells(self) -> pa.Array:
+        """Return the numbers as an Arrow array; null where a cell is missing."""
+        size = 8 * self.length
+        value = np.frombuffer(self.spill.read(self.offset, size), dtype=np.float64)
+        if not self.null_count:
+            return float_array(value)
+        packed = self.spill.read(self.offset + size, (self.length + 7) // 8)
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=self.length)
+        return float_array(value, bits.astype(np.bool_))

@@ -31,8 +31,8 @@ class Tally:
         kept.extend(int(line) for line in lines[: MAX_NOTED_ROWS - len(kept)])
 
     def notes(self) -> tuple[Note, ...]:
-        """Return the notes in the order in which their kinds were first met."""
+        """Return the notes in the order of the first line of each kind of trouble."""
         return tuple(
-            Note(kind, text, count, tuple(self.lines[kind, text]))
-            for (kind, text), count in self.counts.items()
+            Note(kind, text, self.counts[kind, text], tuple(lines))
+            for (kind, text), lines in sorted(self.lines.items(), key=lambda kept: kept[1][:1])
         )

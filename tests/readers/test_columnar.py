@@ -19,7 +19,7 @@ from stabdiag.readers import read_log, read_table
 from tests.readers.tables import cells, column, said
 
 NAN = float("nan")
-UTC = dt.timezone.utc
+UTC = dt.UTC
 
 
 def written(folder: Path, table: pa.Table, **options: object) -> Path:

@@ -34,7 +34,7 @@ CLEAN = "step,loss\n0,2.5\n1,2.25\n2,2.0\n"
         ("delimiter-at-end.csv", "step,loss,\n0,2.5,\n1,2.25,\n2,2.0,\n"),
         ("delimiter-at-end-of-rows.csv", "step,loss\n0,2.5,\n1,2.25,\n2,2.0,\n"),
         ("title-first.csv", "my run\nstep,loss\n0,2.5\n1,2.25\n2,2.0\n"),
-        ("tensors.csv", 'step,loss\n0,"tensor(2.5, device=\'cuda:0\')"\n1,tensor(2.25)\n2,2.0\n'),
+        ("tensors.csv", "step,loss\n0,\"tensor(2.5, device='cuda:0')\"\n1,tensor(2.25)\n2,2.0\n"),
         ("no-suffix", "step,loss\n0,2.5\n1,2.25\n2,2.0\n"),
         ("wrong-suffix.json", "step,loss\n0,2.5\n1,2.25\n2,2.0\n"),
     ],
@@ -191,7 +191,9 @@ def test_two_columns_of_one_name(tmp_path: Path) -> None:
     table = read_text_as(tmp_path, "a.csv", "step,loss,loss\n0,1,9\n1,2,8\n")
     assert column(table, "loss") == [1.0, 2.0]
     assert column(table, "loss (2)") == [9.0, 8.0]
-    assert said(table) == "guessed: two columns are called 'loss': a later one is 'loss (2)' x1 at [1]"
+    assert (
+        said(table) == "guessed: two columns are called 'loss': a later one is 'loss (2)' x1 at [1]"
+    )
 
 
 def test_no_header(tmp_path: Path) -> None:

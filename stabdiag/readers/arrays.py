@@ -1,0 +1,74 @@
+"""Between numpy and Arrow by their buffers.
+
+pyarrow's own `pa.array` and `to_numpy` import pandas where it is installed, which takes longer than
+reading most logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from stabdiag.model import F64, Mask
+
+
+def float_array(value: F64, logged: Mask | None = None) -> pa.Array:
+    """Return numbers as an Arrow array of float64; null where not logged."""
+    validity = None if logged is None else _bits(logged)
+    data = pa.py_buffer(np.ascontiguousarray(value, dtype=np.float64))
+    return pa.Array.from_buffers(pa.float64(), len(value), [validity, data])
+
+
+def bool_array(mask: Mask) -> pa.Array:
+    """Return a mask as an Arrow array."""
+    return pa.Array.from_buffers(pa.bool_(), len(mask), [None, _bits(mask)])
+
+
+def text_array(words: Sequence[str | None]) -> pa.Array:
+    """Return words as an Arrow array of large strings; halves of surrogate pairs become "?"."""
+    encoded = [b"" if word is None else word.encode("utf-8", "replace") for word in words]
+    offsets = np.zeros(len(words) + 1, dtype=np.int64)
+    np.cumsum([len(word) for word in encoded], out=offsets[1:])
+    validity = None
+    if None in words:
+        validity = _bits(np.array([word is not None for word in words], dtype=np.bool_))
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.large_string(), len(words), buffers)
+
+
+def float_values(array: pa.Array) -> F64:
+    """Return the numbers of an Arrow array of float64; NaN where null."""
+    data = array.buffers()[1]
+    if data is None:
+        return np.full(len(array), np.nan)
+    end = array.offset + len(array)
+    value = np.frombuffer(data, dtype=np.float64, count=end)[array.offset :]
+    return value if array.null_count == 0 else np.where(valid_mask(array), value, np.nan)
+
+
+def valid_mask(array: pa.Array) -> Mask:
+    """Return where an Arrow array is not null."""
+    if array.null_count == 0:
+        return np.ones(len(array), dtype=np.bool_)
+    if array.null_count == len(array):
+        return np.zeros(len(array), dtype=np.bool_)
+    return _mask(array.buffers()[0], array.offset, len(array))
+
+
+def mask_values(array: pa.Array) -> Mask:
+    """Return an Arrow array of booleans as a mask; False where null."""
+    if not len(array):
+        return np.zeros(0, dtype=np.bool_)
+    return _mask(array.buffers()[1], array.offset, len(array)) & valid_mask(array)
+
+
+def _bits(mask: Mask) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def _mask(bits: pa.Buffer, offset: int, length: int) -> Mask:
+    packed = np.frombuffer(bits, dtype=np.uint8)
+    unpacked = np.unpackbits(packed, count=offset + length, bitorder="little")
+    return unpacked[offset:].astype(np.bool_)

@@ -38,18 +38,20 @@ class ParquetParts:
         self._part_rows = part_rows
         self._tail_path = path.with_name(f"{path.stem}-tail.jsonl")
         parts = part_paths(path)
-        self._number = len(parts)
+        self._number = 1 + int(parts[-1].stem.rpartition("-")[2]) if parts else 0
         self._rows: list[Row] = []
         # of the parts before, so that all have the same columns; grows where a row brings one more
         self._types: dict[str, pa.DataType] = {}
         before = _position_in(parts[-1], self._types) if parts else None
         self._tail = JsonLines(self._tail_path)
-        # equal: the crash came between the part and the removal of the tail
-        if self._tail.before is not None and self._tail.before != before:
+        self.before = self._tail.before or before
+        if self._tail.before == before:
+            # Not empty: the crash came between the part and the removal of the tail.
+            self._empty_tail()
+        elif self._tail.before is not None:
             lines = self._tail_path.read_text(encoding="utf-8").splitlines()
             self._rows = [_as_numbers(json.loads(line)) for line in lines]
             self._write_part()
-        self.before = self._tail.before or before
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take the rows into the tail, and into a part where they fill one."""
@@ -81,6 +83,9 @@ class ParquetParts:
         os.replace(unfinished, path)
         self._number += 1
         self._rows = []
+        self._empty_tail()
+
+    def _empty_tail(self) -> None:
         self._tail.close()
         self._tail_path.unlink()
         self._tail = JsonLines(self._tail_path)

@@ -65,7 +65,11 @@ class JsonLines:
                 f"{path}: can't be written: {err.strerror or err}",
                 "name a file in a folder of yours",
             ) from err
-        self.before = position_of(last, path)
+        try:
+            self.before = position_of(last, path)
+        except UsageError:
+            self._file.close()
+            raise
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append the rows."""

@@ -1,4 +1,4 @@
-"""The handbook's example run: one transformer block, 60 steps, and what the chapter prints of it."""
+"""The handbook's example run, one transformer block, and what the chapter prints of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """The recorder in plain loops: what is measured, when, and under which step."""
+# ruff: noqa: E402 (what needs torch is imported behind the skip)
 
 from __future__ import annotations
 

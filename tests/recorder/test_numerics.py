@@ -1,4 +1,5 @@
 """What is not finite: written as strict JSON, named, and told apart from overflow of the scale."""
+# ruff: noqa: E402 (what needs torch is imported behind the skip)
 
 from __future__ import annotations
 

@@ -144,8 +144,8 @@ def _ordered(
         serious = [f for f in mine if f.severity > 1]
         if o.skipped and not serious:
             status, reason = "skipped", o.skipped
-        elif serious:
-            status, reason = "found", serious[0].message
+        elif serious or o.headline:
+            status, reason = "found", o.headline or serious[0].message
         else:
             status, reason = "clear", "; ".join(o.looked_at)
         workflow.append(

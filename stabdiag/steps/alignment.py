@@ -53,7 +53,24 @@ def report(timeline: Timeline) -> Outcome:
     _learning_rate(timeline, findings, signs)
     _restarts(timeline, findings, signs)
     _whole_run(timeline, findings, signs)
-    return Outcome(1, TITLE, tuple(looked), tuple(findings), tuple(signs), _untested(view))
+    return Outcome(
+        1, TITLE, tuple(looked), tuple(findings), tuple(signs), _untested(view), _when(timeline)
+    )
+
+
+def _when(timeline: Timeline) -> str:
+    """When it began and what the lead is, for an episode that is not a rise of the loss itself."""
+    main = timeline.main
+    if main is None or main.loss_event is not None:
+        return ""
+    what = KINDS[main.kind]
+    text = f"it began at step {main.onset}: {what}"
+    if main.lead.steps is not None:
+        text += (
+            f"; the grad norm went {main.lead.steps} \u00b1 {main.lead.uncertainty} steps before "
+            "the loss"
+        )
+    return text
 
 
 def _untested(view: View) -> str:
@@ -102,6 +119,15 @@ def _episode(number: int, draft: Draft, view: View, findings: list[Finding]) -> 
             findings.append(finding(GRAD_SPIKE, text, step=e.onset, last_step=e.end, data=data))
 
 
+KINDS = {
+    "non_finite": "values became non-finite",
+    "loss_scale_collapse": "the loss scale collapsed",
+    "lone_nan": "a lone non-finite loss",
+    "zero_loss": "a loss of exactly 0",
+    "param_jump": "the parameter norm jumped",
+    "odd_batch": "an unusual batch moved the grad norm",
+    "grad_growth": "the grad norm grew and stayed high",
+}
 LEAST_ERROR = 6.0
 
 

@@ -13,7 +13,10 @@ from stabdiag.rules.record import Rule
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one step. `skipped` is the reason where nothing could be checked, else ""."""
+    """Result of one step. `skipped` is the reason where nothing could be checked, else "".
+
+    `headline` is what was found, where the first serious finding is not the best sentence for it.
+    """
 
     step: int
     title: str
@@ -21,6 +24,7 @@ class Outcome:
     findings: tuple[Finding, ...]
     signs: tuple[Sign, ...]
     skipped: str = ""
+    headline: str = ""
 
 
 def finding(

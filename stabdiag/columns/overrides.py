@@ -44,7 +44,7 @@ def given_roles(
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"did you mean {found[0]!r}?" if found else ""
 
 

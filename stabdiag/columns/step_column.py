@@ -14,6 +14,8 @@ from stabdiag.model import F64, Column, LogTable, Mask
 MIN_SHARE = 0.5
 # Share of its cells that must be whole numbers (a few damaged cells are dropped).
 MIN_WHOLE = 0.99
+# An epoch numbers the rows when no more than this many stand in one on average: a few restarts.
+MOST_ROWS = 3
 
 
 def numbers_of(column: Column) -> tuple[F64, Mask]:
@@ -50,12 +52,13 @@ def choose_step(
         group = sorted((c for c in candidates if c.role.kind == kind), key=lambda c: c.fit)
         for candidate in group:
             column = loaded.get(candidate.role.column)
-            if column is not None and _usable(column, measured):
+            if column is not None and _usable(column, measured, alone=kind != "step"):
                 return candidate.role.column, kind
     return None, "row"
 
 
-def _usable(column: Column, measured: Mask) -> bool:
+def _usable(column: Column, measured: Mask, *, alone: bool) -> bool:
+    """Whether a counter is there and counts; `alone`: it must also tell the rows apart."""
     value, logged = numbers_of(column)
     there = logged & measured
     count, rows = int(np.count_nonzero(there)), int(np.count_nonzero(measured))
@@ -63,6 +66,8 @@ def _usable(column: Column, measured: Mask) -> bool:
         return False
     whole = value[there] == np.floor(value[there])
     if np.count_nonzero(whole) < MIN_WHOLE * count:
+        return False
+    if alone and np.unique(value[there]).size * MOST_ROWS < count:
         return False
     return rows < 2 or bool(np.ptp(value[there]) > 0)
 

@@ -78,6 +78,11 @@ def _rows(table: LogTable, plan: ColumnPlan, loaded: Loaded, kinds: RowKinds, ro
         loss=_values(loaded, "loss", rows),
         epoch=_values(loaded, "epoch", rows),
         counted=own,
+        metrics=tuple(
+            cells.logged[rows]
+            for cells in loaded.series.values()
+            if cells.role.kind in ("metric", "other", "batch_statistic")
+        ),
     )
 
 
@@ -99,6 +104,9 @@ def _parts(
         )
         for said in order.said
     )
+    if order.united:
+        # No row holds all metrics: what is missing in one says nothing.
+        kinds = RowKinds(kinds.loss, np.zeros_like(kinds.train))
     for run in range(int(order.run.max(initial=0)) + 1):
         own = order.run == run
         of_table = rows[order.rows[own]]

@@ -105,6 +105,10 @@ def _silent(rows: TrainRows, name: str, alike: I64) -> Mask:
     missing = rows.train & ~logged
     if name == "loss":
         missing &= _norm_failed(rows)
+    if missing.any():
+        # Another row of the step may hold it.
+        key = rows.segment * (np.ptp(rows.step) + 1) + rows.step
+        missing &= ~np.isin(key, key[logged])
     if not missing.any() or not logged.any():
         return found
     for code in np.unique(alike[missing]):

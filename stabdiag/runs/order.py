@@ -29,7 +29,8 @@ class Rows:
     """What the order of rows is found from, shape [R] each, in file order.
 
     `step` is NaN where missing; `train` rows are training records; `loss` and `epoch` hold NaN
-    where missing. `counted` says that the reader counted the rows itself.
+    where missing. `counted` says that the reader counted the rows itself. `metrics` are masks of
+    where each metric is logged.
     """
 
     step: F64
@@ -37,6 +38,7 @@ class Rows:
     loss: F64
     epoch: F64
     counted: bool = False
+    metrics: tuple[Mask, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Ordered:
     """The rows in run order: `rows` [R] indices into the given ones, the rest in that order.
 
     `run` counts runs from 0, `segment` restarts within each run; `said` is what was repaired or
-    guessed.
+    guessed. `united` is True where rows of the same steps hold different metrics in turn.
     """
 
     rows: I64
@@ -61,6 +63,7 @@ class Ordered:
     run: I64
     segment: I64
     said: tuple[Said, ...] = ()
+    united: bool = False
 
 
 @dataclass
@@ -91,6 +94,8 @@ def ordered(rows: Rows) -> Ordered:
         bounds = _bounds_by_epoch(rows, state)
         return _assigned(rows, state, bounds)
     _count_on_over_epochs(rows, state)
+    if _is_united(rows, state):
+        return _sorted(state, united=True)
     if _is_shuffled(state.step[state.at]):
         return _sorted(state)
     return _assigned(rows, state, _bounds(rows, state))
@@ -147,13 +152,27 @@ def _is_shuffled(step: F64) -> bool:
     return bool(apart or behind <= OUT_OF_ORDER * falls.size)
 
 
-def _sorted(state: _State) -> Ordered:
+def _is_united(rows: Rows, state: _State) -> bool:
+    """Whether one metric after the other is logged over the same steps (a file for each)."""
+    falls = np.flatnonzero(np.diff(state.step[state.at]) < 0) + 1
+    if falls.size == 0 or falls.size >= len(rows.metrics):
+        return False
+    bounds = state.at[falls].tolist()
+    stretches = zip([0, *bounds], [*bounds, rows.step.size], strict=True)
+    logged = [{i for i, m in enumerate(rows.metrics) if m[a:b].any()} for a, b in stretches]
+    return sum(map(len, logged)) == len(set().union(*logged)) and all(logged)
+
+
+def _sorted(state: _State, *, united: bool = False) -> Ordered:
     step = state.step.astype(np.int64)
     rows = np.argsort(step, kind="stable").astype(np.int64)
     zeros = np.zeros(step.size, dtype=np.int64)
     behind = np.flatnonzero(np.diff(step) < 0) + 1
-    said = (*state.said, Said("repaired", "rows are out of order: sorted by step", behind))
-    return Ordered(rows, step[rows], zeros, zeros, said)
+    text = "rows are out of order: sorted by step"
+    if united:
+        text = "metrics stand one after the other: put together by their steps"
+    said = (*state.said, Said("repaired", text, behind))
+    return Ordered(rows, step[rows], zeros, zeros, said, united)
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,11 @@ def chosen_run(
     names = tuple(part.name for part in parts)
     where = ", ".join(table.files[:3])
     if run is not None:
-        for index, part in enumerate(parts, start=1):
-            if run in (part.name, str(index)):
-                return part, ()
+        by_number = {str(index): part for index, part in enumerate(parts, start=1)}
+        # A name that is a number too is the name.
+        found = {**by_number, **{part.name: part for part in parts}}.get(run)
+        if found is not None:
+            return found, ()
         raise UsageError(
             f"{where} holds no run {run!r}", f"choose one with --run: {_listed(names)}"
         )

@@ -107,6 +107,10 @@ def test_a_counter_that_does_not_count_is_passed_over() -> None:
     assert constant.step == "iter"
     absent = plan_of("loss", "iter", global_step=[1.0, None, None, None])
     assert absent.step == "iter"
+    many_rows = understand(table_of({"epoch": [1] * 5 + [2] * 5, "loss": [1.0] * 10}))
+    assert (many_rows.step, many_rows.axis) == (None, "row")
+    within = understand(table_of({"epoch": [1] * 5 + [2] * 5, "batch": [*range(5)] * 2}))
+    assert within.step == "batch"
     fractions = plan_of("loss", epoch=[0.1, 0.2, 0.3, 0.4])
     assert (fractions.step, fractions.axis) == (None, "row")
 

@@ -107,6 +107,19 @@ def test_late_records_and_shards_in_the_wrong_order_are_sorted(step: list[int]) 
     assert len(run.segments) == 1
 
 
+def test_metrics_logged_one_after_the_other_are_one_run() -> None:
+    loss, norm = falling(9.0, 100), [1.0] * 100
+    none: list[object] = [None] * 100
+    run = run_of(
+        {"step": [*range(100)] * 2 + [5, 7], "loss": [*loss, *none, None, None]}
+        | {"grad_norm": [*none, *norm, None, None], "val_loss": [*none, *none, 3.0, 2.0]}
+    )
+    assert (run.series["loss"].points, run.series["grad_norm"].points) == (100, 100)
+    assert steps(run, "val_loss") == [5, 7]
+    assert len(run.segments) == 1
+    assert not any(series.inferred.any() for series in run.series.values())
+
+
 def test_a_resume_off_the_grid_is_a_restart_though_no_step_repeats() -> None:
     step = [*range(0, 100, 10), *range(45, 200, 10)]
     run = run_of({"step": step, "loss": falling(9.0, len(step))})

@@ -50,6 +50,12 @@ def test_stacked_runs_may_alternate() -> None:
     assert run.siblings == ("a", "b")
 
 
+def test_a_name_that_is_a_number_is_the_name() -> None:
+    table = table_of({"seed": [2, 2, 1, 1], "step": [0, 1, 0, 1], "loss": [2.0, 1.5, 1.0, 0.5]})
+    run = build_run(table, understand(table), run="1")
+    assert (run.name, values(run, "loss")) == ("1", [1.0, 0.5])
+
+
 def test_one_run_has_the_name_of_its_file_and_no_siblings() -> None:
     run = run_of({"step": [1, 2], "loss": [2.0, 1.0]})
     assert (run.name, run.siblings) == ("run", ())

@@ -9,17 +9,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-def bit_flip(onset: int, name: str, bit: int) -> Fault:
-    """Flip one exponent bit of one weight so that its value grows."""
+def bit_flip(onset: int, name: str, power: int) -> Fault:
+    """Flip an exponent bit of the largest weight of a tensor: it is 2 ** power times as large."""
 
     def spoil(state: TrainState) -> None:
-        flat = state.parameter(name).data.view(-1)
-        bits = flat.view(torch.int32)
-        clear = (bits & (1 << bit)) == 0
-        place = torch.where(clear, flat.abs(), -1.0).argmax()
-        bits[place] ^= 1 << bit
+        weights = state.parameter(name).data.view(-1)
+        weights[weights.abs().argmax()] *= 2.0**power
 
-    return _weights_at(onset, spoil, "bit_flip", (name,), "", ("overflow",))
+    note = f"one weight times 2^{power}, as a flipped exponent bit does"
+    return _weights_at(onset, spoil, "bit_flip", (name,), note, ("overflow",))
 
 
 def lost_tensors(onset: int, *names: str, how: str = "zero") -> Fault:

@@ -30,6 +30,8 @@ QUIET: set[Kind] = {
     lasting.layer_input,
     lasting.layer_gain,
     lasting.wd_sign,
+    lasting.wd_sign_later,
+    lasting.wd_small,
 }
 GROUPS: dict[Kind, tuple[str, int]] = {
     lasting.borderline: ("stochastic", 5),

@@ -178,11 +178,11 @@ def dead_sigmoid(rng: Rng) -> Drawn:
 def dead_postln(rng: Rng) -> Drawn:
     config = postln(
         rng, depth=int(rng.choice([8, 10])), width=32, seq_len=32,
-        lr=float(rng.choice([5e-3, 1e-2])), warmup=0, steps=500, batch_size=12, clip=0.0,
+        lr=float(rng.choice([1e-2, 2e-2])), warmup=0, steps=500, batch_size=12, clip=0.0,
     )  # fmt: skip
     return config, state.vanishing("deep post-LN net without warm-up, at the unigram plateau")
 
 
 def tiny_init(rng: Rng) -> Drawn:
-    config = mlp(rng, depth=int(rng.choice([6, 8])), activation=str(rng.choice(["tanh", "relu"])))
-    return config, state.init_scaled(0.05, note="all weights far too small at init")
+    config = mlp(rng, depth=int(rng.choice([8, 10])), activation=str(rng.choice(["tanh", "relu"])))
+    return config, state.init_scaled(0.01, note="all weights far too small at init")

@@ -23,7 +23,8 @@ def corrupt_labels(rng: Rng) -> Drawn:
 def shift_domain(rng: Rng) -> Drawn:
     config = any_model(rng)
     kind = str(rng.choice(["tables", "capitals", "cipher"]))
-    return config, data.shifted_domain(onset_in(rng, config), kind, float(rng.choice([0.5, 1.0])))
+    share = 1.0 if kind == "capitals" else float(rng.choice([0.5, 1.0]))
+    return config, data.shifted_domain(onset_in(rng, config), kind, share)
 
 
 def bad_random(rng: Rng) -> Drawn:
@@ -94,7 +95,7 @@ def lr_warm_restart(rng: Rng) -> Drawn:
 def bit_flip(rng: Rng) -> Drawn:
     config = decoder(rng)
     onset, name = onset_in(rng, config), a_matrix(rng, config)
-    return config, state.bit_flip(onset, name, int(rng.choice([26, 27])))
+    return config, state.bit_flip(onset, name, int(rng.choice([8, 8, 12])))
 
 
 def tensor_lost(rng: Rng) -> Drawn:
@@ -109,15 +110,19 @@ def tensors_lost(rng: Rng) -> Drawn:
     if config.arch == "lstm":
         names: tuple[str, ...] = ("rnn.weight_hh_l0",)
     else:
-        block = rng.integers(config.depth)
-        names = tuple(f"blocks.{block}.{role}.weight" for role in ("mlp.up", "mlp.down"))
+        qkv = ["attn.qkv"] if config.fused_qkv else ["attn.q", "attn.k", "attn.v"]
+        roles = ("mlp.up", "mlp.down", "attn.out", *qkv)
+        first = int(rng.integers(max(config.depth - 1, 1)))
+        names = tuple(
+            f"blocks.{block}.{role}.weight" for block in (first, first + 1) for role in roles
+        )
     return config, state.lost_tensors(onset_in(rng, config), *names, how="random")
 
 
 def reverted(rng: Rng) -> Drawn:
     config = decoder(rng)
     onset = int(rng.integers(300, config.steps - 60))
-    prefix = str(rng.choice(["", "blocks.0.", "head."]))
+    prefix = str(rng.choice(["", "", "head."]))
     return config, state.weights_reverted(onset, int(rng.integers(20, 120)), prefix)
 
 
@@ -126,7 +131,7 @@ def opt_units(rng: Rng) -> Drawn:
     onset = int(rng.integers(200, config.steps - 80))
     if rng.random() < 0.5:
         config = replace(config, resume=(onset + int(rng.integers(20, 70)), onset))
-    return config, opt.wrong_units(onset, float(rng.choice([1e-5, 1e-4])))
+    return config, opt.wrong_units(onset, float(rng.choice([1e-6, 1e-5])))
 
 
 def opt_lost(rng: Rng) -> Drawn:

@@ -60,10 +60,10 @@ def label_of(case: Case, record: Record, twin: Record | None, file: str) -> dict
 def _truth(case: Case, record: Record, twin: Record | None) -> Truth:
     if twin is not None:
         return against_twin(record, twin, case.fault.onset, logged_rows(record, case.style))
-    truth = by_itself(record, plateau=3.0 if case.config.is_text else 2.2)
+    truth = by_itself(record, plateau=2.9 if case.config.is_text else 2.2)
     if case.fault.name in _SPIKING:
         return truth
-    return Truth(recovers=truth.recovers)
+    return Truth(recovers=truth.recovers, stuck=truth.stuck)
 
 
 def _honest(fault: Fault, truth: Truth) -> tuple[Fault, int | None]:
@@ -71,6 +71,10 @@ def _honest(fault: Fault, truth: Truth) -> tuple[Fault, int | None]:
     if fault.name in _SPIKING and truth.loss_onset is None and not truth.stuck:
         note = f"{fault.note}: this seed got away, no loss spike"
         return replace(fault, name="healthy", cause="none", note=note, layers=()), None
+    if fault.cause == "vanishing" and not truth.stuck:
+        note = f"{fault.note}: left its plateau, learned in the end"
+        others = ("vanishing", *fault.acceptable)
+        return replace(fault, cause="none", acceptable=others, note=note, layers=()), None
     if fault.name in _SPIKING and truth.loss_onset is None:  # on a plateau from the start
         fault = replace(fault, acceptable=(*fault.acceptable, "vanishing"))
     if fault.onset < 0:  # arises by itself: where its first spike begins

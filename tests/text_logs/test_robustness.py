@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 from pathlib import Path
 
@@ -135,6 +136,55 @@ def test_a_log_may_stop_at_any_character(data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(example.lines)))
     with contextlib.suppress(InputError):
         read_text(LOG, example.lines[:cut])
+
+
+DAMAGE = (
+    "nan",
+    "1e999",
+    "9" * 30,
+    "-",
+    "\r",
+    "\x1b[",
+    "\x00",
+    ",",
+    "1,234",
+    ":",
+    "|",
+    "}",
+    "\u0663",
+)
+
+
+def test_damaged_lines_are_read_or_refused() -> None:
+    rng = random.Random(7)
+    lines = [line for _, example in EXAMPLES for line in example.lines.split("\n")]
+    for _ in range(600):
+        damaged = []
+        for line in rng.choices(lines, k=rng.randint(1, 8)):
+            start = rng.randint(0, len(line))
+            damaged.append(line[:start] + rng.choice(DAMAGE) + line[start + rng.randint(0, 8) :])
+        with contextlib.suppress(InputError):
+            table = read_text(LOG, "\n".join(damaged))
+            step = table.load(table.names[:1])[table.names[0]]
+            assert (step.value[step.logged] >= 0).all()
+            assert (step.value[step.logged] < 2**53).all()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Train Epoch: 999999999 [999999999999/999999999999 (1%)]\tLoss: 2.5",
+        "step:999999999999999999/9 train_loss:2.5",
+        "iter 999999999999999999999: loss 2.5, time 1ms, mfu 1%",
+        "{'loss': 2.5, 'step': 1e300, 'epoch': 1.0}",
+        "{'loss': 2.5, 'step': nan, 'epoch': 1.0}",
+    ],
+)
+def test_steps_out_of_all_measure_are_no_steps(line: str) -> None:
+    with contextlib.suppress(InputError):
+        table = read_text(LOG, line + "\n" + "iter 7: loss 2.5, time 1ms, mfu 1%\n" * 2)
+        step = table.load(table.names[:1])[table.names[0]]
+        assert (step.value[step.logged] < 2**53).all()
 
 
 HOSTILE = {

@@ -41,8 +41,7 @@ def read_bar(line: str, memory: Memory) -> list[Row] | None:
     step = done
     if epoch is not None:
         number = integer(epoch[1])
-        first = memory.numbers.setdefault("first epoch", min(number, 1))
-        step = int((number - first) * length) + done
+        step = memory.epochs_before(number) * length + done
         found = {"epoch": float(number), **found}
     step = whole(found.pop("global_step", math.nan), step)
     found.pop("v_num", None)
@@ -69,7 +68,7 @@ def read_keras(line: str, memory: Memory) -> list[Row] | None:
         return None
     done, length = integer(match[1]), integer(match[2])
     epoch = memory.numbers.get("epoch", 1.0)
-    step = (int(epoch) - 1) * length + done
+    step = max(0, int(epoch) - 1) * length + done
     return [Row("train", step, {"epoch": epoch, **found})]
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stabdiag.readers.text_patterns.prefix import without_prefix
-from stabdiag.readers.text_patterns.record import LogSoFar, Memory, Pattern, Row
+from stabdiag.readers.text_patterns.record import NO_STEP, LogSoFar, Memory, Pattern, Row
 from stabdiag.readers.text_patterns.tokens import is_timing
 
 LONGEST_LINE = 65536  # characters; the longest metric line seen has 34 thousand
 SHOWN_LINES = 20
+LARGEST_STEP = 2**53  # beyond it a step is a slip, and no float holds it
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|[@-Z\\-_])|[\x00\x08\x7f]")
 BAR = re.compile(r"\s{0,20}[0-9]{1,3}%\|[^|\n]{0,400}\|\s{0,9}([0-9]{1,12})/([0-9]{1,12}) ?\[")
 METRIC_LIKE = re.compile(
@@ -82,7 +83,7 @@ class Rows:
         if shape is None:
             shape = self.new_shape(names)
         self.kind.append(self.kinds.setdefault(row.kind, len(self.kinds)))
-        self.step.append(row.step)
+        self.step.append(row.step if row.step < LARGEST_STEP else NO_STEP)
         self.line.append(line)
         self.stream.append(self.streams.setdefault((rank, row.spelling), len(self.streams)))
         self.shape.append(shape)

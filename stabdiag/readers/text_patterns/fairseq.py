@@ -26,7 +26,7 @@ def read_fairseq(line: str, memory: Memory) -> list[Row] | None:
         found = fields(line[match.end() :])
         if "num_updates" not in found:
             epoch, position, length = (float(match[group]) for group in (1, 2, 3))
-            found["num_updates"] = (epoch - 1) * length + position
+            found["num_updates"] = max(0.0, epoch - 1) * length + position
         return row_of({"epoch": float(match[1]), **found}, "train", memory)
     match = EPOCH_ROW.search(line)
     if match is None:

@@ -69,6 +69,11 @@ class Memory:
     counted: int = 0
     epochs: array[float] = field(default_factory=lambda: array("d"))
 
+    def epochs_before(self, epoch: int) -> int:
+        """Return how many epochs are over in `epoch`; the log may count them from 0 or 1."""
+        first = self.numbers.setdefault("first epoch", min(epoch, 1))
+        return max(0, epoch - int(first))
+
     def close_block(self) -> list[Row]:
         """End the open block and return its row, if it has any field."""
         block, self.block = self.block, None

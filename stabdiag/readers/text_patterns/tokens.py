@@ -110,7 +110,7 @@ def segment_fields(segments: Iterator[str] | list[str]) -> dict[str, float]:
 def integer(text: str) -> int:
     """Read a step number, thousands separators allowed; at most 18 digits, else 0."""
     digits = text.replace(",", "")
-    return int(digits) if len(digits) <= 18 else 0
+    return int(digits) if 0 < len(digits) <= 18 else 0
 
 
 def whole(value: float, otherwise: int) -> int:

@@ -45,7 +45,7 @@ def read_mm(line: str, memory: Memory) -> list[Row] | None:
     if kind == "eval":
         step = NO_STEP
     elif match[1] == "Epoch":
-        step = (integer(epoch or "1") - 1) * length + position
+        step = max(0, integer(epoch or "1") - 1) * length + position
     if epoch:
         found = {"epoch": float(epoch), **found}
     if kind == "eval":
@@ -92,7 +92,8 @@ def read_mnist(line: str, memory: Memory) -> list[Row] | None:
     found = fields(line[match.end() :])
     if not found:
         return None
-    return [Row("train", (epoch - 1) * length + position, {"epoch": float(epoch), **found})]
+    step = memory.epochs_before(epoch) * length + position
+    return [Row("train", step, {"epoch": float(epoch), **found})]
 
 
 OPENMMLAB = Pattern(
@@ -167,6 +168,11 @@ MNIST_EXAMPLE = Pattern(
         Example(
             "Train Epoch: 2 [640/60000 (1%)]\tLoss: 2.312500",
             (("train", 60640, {"Loss": 2.3125, "epoch": 2.0}),),
+        ),
+        Example(
+            "Train Epoch: 0 [640/60000 (1%)]\tLoss: 2.312500\n"
+            "Train Epoch: 1 [0/60000 (0%)]\tLoss: nan",
+            (("train", 640, {"Loss": 2.3125}), ("train", 60000, {"Loss": math.nan})),
         ),
     ),
 )

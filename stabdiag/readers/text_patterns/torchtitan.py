@@ -21,7 +21,7 @@ def read_titan(line: str, memory: Memory) -> list[Row] | None:
     if "loss" not in found:
         return None
     if match[1]:
-        return [Row("eval", integer(match[2]), {"validate loss": found.pop("loss"), **found})]
+        return [Row("eval", integer(match[2]), {"validation loss": found.pop("loss"), **found})]
     return [Row("train", integer(match[2]), found)]
 
 
@@ -62,7 +62,7 @@ TORCHTITAN = Pattern(
             (
                 ("train", 1, {"loss": 8.1661, "grad_norm": 3.6855, "tps": 10050.0, "mfu": 0.19}),
                 ("train", 2, {"loss": math.nan, "grad_norm": math.nan}),
-                ("eval", 2, {"validate loss": 7.5, "loss": None}),
+                ("eval", 2, {"validation loss": 7.5, "loss": None}),
             ),
         ),
         Example(

@@ -366,6 +366,8 @@ class Recorder:
         self._param_norm = total_norm(step.param_norms) or self._param_norm
         if not self._on_host and self._turned_bad(step):
             self._look_at_parameters = not param_norms
+        if not self._writer:
+            return {}
         values: dict[str, float | None] = {"the loss": loss}
         values |= {f"the gradient of {name}": v for name, v in step.layer_grads().items()}
         values |= {f"the weights {name}": v for name, v in param_norms.items()}

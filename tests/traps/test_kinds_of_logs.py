@@ -119,6 +119,31 @@ def test_a_noisy_policy_loss_around_zero_is_healthy(tmp_path: Path) -> None:
     assert "SD103" not in serious(report)
 
 
+@pytest.mark.parametrize(
+    "factor",
+    [
+        1e-3,
+        pytest.param(
+            1.0 / np.log(2.0),
+            marks=pytest.mark.xfail(strict=True, reason="a first loss above 12.6 counts as nats"),
+        ),
+        pytest.param(
+            150.0,
+            marks=pytest.mark.xfail(strict=True, reason="a first loss above 12.6 counts as nats"),
+        ),
+    ],
+)
+def test_a_healthy_loss_in_another_unit_is_healthy(tmp_path: Path, factor: float) -> None:
+    """Bits (fairseq), sums over a sequence (CTC), squared errors: not every loss is in nats."""
+    columns = healthy(POINTS)
+    columns["loss"] = factor * (1.8 * columns["loss"])  # a vocabulary of 20,000
+    columns["grad_norm"] *= factor
+    columns["param_norm"] *= 100.0 * max(1.0, factor)
+    report = report_of(tmp_path, columns)
+    assert report.verdict.cause == "none"
+    assert findings(report, "SD501") == []
+
+
 def sampled(columns: dict[str, F64], dense: int, every: int) -> dict[str, F64]:
     """The first `dense` steps one by one, then every `every` steps."""
     keep = np.arange(columns["step"].size)

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stabdiag.causes.signs import Sign
 from stabdiag.causes.weights import CLASSES, PRIOR, WEIGHTS
 from stabdiag.findings import CauseRank, Evidence
+
+SHAPE = frozenset(
+    {
+        "one_step",
+        "clean_return",
+        "new_level",
+        "no_return",
+        "slow_decay",
+        "same_step",
+        "quiet_grad",
+        "lr_steady",
+        "batch_usual",
+        "param_quiet",
+        "tensors_quiet",
+        "layers_all_up",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,22 @@ def strongest(signs: Iterable[Sign]) -> dict[str, Sign]:
     return kept
 
 
+def scaled(signs: Iterable[Sign]) -> list[Sign]:
+    """Signs that describe a spike of the loss, scaled by how clear the spike is.
+
+    The shape of a blip says nothing about its cause: without this, many small "as usual" would
+    add up to a diagnosis of noise.
+    """
+    kept = list(signs)
+    clear = {s.episode: s.strength for s in kept if s.name == "loss_event"}
+    return [
+        replace(s, strength=s.strength * clear[s.episode])
+        if s.name in SHAPE and s.episode in clear
+        else s
+        for s in kept
+    ]
+
+
 def attribute(
     signs: Iterable[Sign],
     *,
@@ -53,7 +86,7 @@ def attribute(
         Every class once, by probability, each with the evidence that moved it.
     """
     ledger: dict[str, list[Evidence]] = {c: [] for c in CLASSES}
-    for name, sign in sorted(strongest(signs).items()):
+    for name, sign in sorted(strongest(scaled(signs)).items()):
         for cause, weight in weights.get(name, {}).items():
             value = weight * sign.strength
             if abs(value) >= 0.05:

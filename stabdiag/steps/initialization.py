@@ -61,6 +61,17 @@ def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:
     looked: list[str] = []
     gradient = _gradient(view, findings, signs, looked)
     loss = _loss(view, gradient, findings, signs, looked)
+    first = view.loss.x[np.isfinite(view.loss.x)][:1] if view.loss is not None else ()
+    # under 4 nats a steep start can't be told from a fine-tune's
+    scratch = ramp(float(first[0]), 4.0, 6.0) if len(first) else 0.0
+    at = (_first(view),)
+    if loss * scratch > 0:
+        text = "the loss falls by a factor in the first 50 steps"
+        signs.append(Sign("loss_falls_at_once", loss * scratch, text, at, ("loss",)))
+    if gradient * scratch > 0:
+        text = "the grad norm falls by a factor in the first 50 steps"
+        signs.append(Sign("grad_falls_at_once", gradient * scratch, text, at, ("grad_norm",)))
+    _flat(view, scratch, signs)
     if loss and gradient:
         both = min(1.0, loss) * min(1.0, gradient)
         text = "loss and grad norm both start far above their level 50 steps on and fall at once"
@@ -167,6 +178,21 @@ def _norm(view: View, findings: list[Finding], signs: list[Sign], looked: list[s
             )
         )
         findings.append(finding(SHRINKING_NORM, text, step=int(s[0]), data={"ratio": ratio}))
+
+
+def _flat(view: View, scratch: float, signs: list[Sign]) -> None:
+    """A parameter norm that hardly grows over the first quarter although the model learns."""
+    if view.param is None or not scratch:
+        return
+    ok = np.isfinite(view.param.value) & (view.param.value > 0)
+    y = view.param.value[ok]
+    if y.size < 8:
+        return
+    rise = float(np.max(y[: max(3, y.size // 4)]) / y[0]) - 1.0
+    strength = scratch * (1.0 - ramp(rise, 0.01, 0.05))
+    if strength > 0:
+        text = f"the parameter norm rises by {rise:.1%} only over the first quarter of the run"
+        signs.append(Sign("param_flat", strength, text, (), ("param_norm",)))
 
 
 def _falls(y: F64) -> bool:

@@ -13,6 +13,8 @@ from stabdiag.rules.limits import Limits
 from stabdiag.steps.layer_stats import LayerStats
 from stabdiag.steps.roles import Role, role_of
 
+OVER_MEDIAN = 2.0  # a layer counts for no more than this many times its ratio to the median layer
+
 
 @dataclass(frozen=True)
 class LayerScore:
@@ -112,6 +114,9 @@ def _gradients(
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = sample[:, j] / reference
             to_median = sample[:, j] / overall
+        if roles[name].depth is not None:
+            # out of proportion to its peers and to the model: a small one among tiny is neither
+            ratio = np.fmin(ratio, OVER_MEDIAN * to_median)
         ok = np.isfinite(ratio)
         out[name] = (
             float(np.median(ratio[ok])) if ok.any() else np.nan,

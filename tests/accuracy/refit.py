@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabdiag import read_run
-from stabdiag.causes.ledger import strongest
+from stabdiag.causes.ledger import scaled, strongest
 from stabdiag.causes.weights import CLASSES
 from stabdiag.diagnose import examine
 from stabdiag.errors import StabdiagError
@@ -61,7 +61,7 @@ def signs_of(label: Label) -> dict[str, float] | None:
         seen = examine(read_run(label.path), Settings())
     except StabdiagError:
         return None
-    return {name: sign.strength for name, sign in strongest(seen.deciding).items()}
+    return {name: sign.strength for name, sign in strongest(scaled(seen.deciding)).items()}
 
 
 def gather(labels: Sequence[Label], processes: int) -> Runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,14 +36,6 @@ class Columnar:
     read: Callable[[Sequence[int]], Iterator[list[pa.Array]]]
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """Where a column comes from: the field's position in the schema, its name in the field."""
-
-    field: int
-    name: str
-
-
 def read_columnar(stored: Columnar) -> LogTable:
     """Make a log of a stored table; numbers stay where they are until they are loaded.
 
@@ -59,15 +51,15 @@ def read_columnar(stored: Columnar) -> LogTable:
             f"{stored.name}: {stored.rows} rows, more than {MAX_ROWS}", "take every tenth row of it"
         )
     tally = Tally()
-    leaves, kinds, as_logged = _leaves(stored, tally)
+    names = column_names(stored.schema.names, tally, 1)
+    leaves, kinds, as_logged = _leaves(stored, names, tally)
     if not leaves:
         raise InputError(
             f"{stored.name}: no column of numbers or text", "name a log with columns of numbers"
         )
 
-    def load(names: Sequence[str]) -> dict[str, Column]:
-        cells = _assembled(stored, {name: leaves[name] for name in names})
-        return {name: cells.load([name])[name] for name in names}
+    def load(wanted: Sequence[str]) -> dict[str, Column]:
+        return _assembled(stored, names, {name: leaves[name] for name in wanted}).load(wanted)
 
     return LogTable(
         files=(stored.name,),
@@ -82,30 +74,31 @@ def read_columnar(stored: Columnar) -> LogTable:
 
 
 def _leaves(
-    stored: Columnar, tally: Tally
-) -> tuple[dict[str, _Leaf], dict[str, ColumnKind], Assembled]:
+    stored: Columnar, names: Sequence[str], tally: Tally
+) -> tuple[dict[str, int], dict[str, ColumnKind], Assembled]:
     """List the columns inside the fields and settle their kinds; text is read for that."""
-    leaves: dict[str, _Leaf] = {}
-    unsure: dict[str, _Leaf] = {}
-    fields = column_names(stored.schema.names, tally, 1)
-    for index, (field, kind) in enumerate(zip(fields, stored.schema.types, strict=True)):
+    leaves: dict[str, int] = {}
+    unsure: dict[str, int] = {}
+    for index, (field, kind) in enumerate(zip(names, stored.schema.types, strict=True)):
         parts = leaf_cells(field, pa.nulls(0, kind))
         if not parts and not pt.is_struct(kind):
             tally.add("dropped", f"column {field!r} of type {str(kind)[:40]}: no metric", [], 1)
         for name, cells in parts.items():
-            name = name if name not in leaves else f"{name} ({index})"
-            leaves[name] = _Leaf(index, name)
+            if name in leaves:
+                tally.add("dropped", f"a second column {name!r}", [], 1)
+                continue
+            leaves[name] = index
             if not (isinstance(cells, pa.Array) and pt.is_float64(cells.type)):
                 unsure[name] = leaves[name]
-    settled = _assembled(stored, unsure)
+    settled = _assembled(stored, names, unsure)
     kinds: dict[str, ColumnKind] = dict.fromkeys(leaves, "number")
     kinds |= settled.kinds
     return leaves, kinds, settled
 
 
-def _assembled(stored: Columnar, leaves: dict[str, _Leaf]) -> Assembled:
-    fields = sorted({leaf.field for leaf in leaves.values()})
-    names = column_names(stored.schema.names, Tally(), 1)
+def _assembled(stored: Columnar, names: Sequence[str], leaves: Mapping[str, int]) -> Assembled:
+    """Read the fields that hold these columns, and take out the columns."""
+    fields = sorted(set(leaves.values()))
 
     def pieces() -> Iterator[Piece]:
         first = 1
@@ -115,7 +108,7 @@ def _assembled(stored: Columnar, leaves: dict[str, _Leaf]) -> Assembled:
                 columns |= {
                     name: cells
                     for name, cells in leaf_cells(names[index], array).items()
-                    if name in leaves
+                    if leaves.get(name) == index
                 }
             rows = len(arrays[0])
             yield Piece(rows, np.arange(first, first + rows, dtype=np.int64), columns)

@@ -19,6 +19,9 @@ from stabdiag.readers.source import Block
 
 _BLANKS = re.compile(rb"[ \t]+")
 _OUTER_BLANKS = re.compile(rb"(?m)^ | (?=\r?$)")
+# Arrow's usual chunk; but a chunk of a wide table must hold rows enough to be worth its columns.
+_CHUNK_BYTES = 1 << 20
+_ROWS_PER_CHUNK = 400
 _RETURN, _NEWLINE = 13, 10
 
 
@@ -29,7 +32,7 @@ def fast_piece(block: Block, table: CsvTable) -> Piece | None:
         return None
     if table.dialect.delimiter == " ":
         data = _OUTER_BLANKS.sub(b"", _BLANKS.sub(b" ", data))
-    cells = _parsed(data, table)
+    cells = _parsed(block, data, table)
     if cells is None:
         return None
     if any(_holds(column, name) for name, column in zip(table.columns, cells.columns, strict=True)):
@@ -41,40 +44,43 @@ def fast_piece(block: Block, table: CsvTable) -> Piece | None:
     return Piece(cells.num_rows, line, columns)
 
 
-def _parsed(data: bytes, table: CsvTable) -> pa.Table | None:
+def _parsed(block: Block, data: bytes, table: CsvTable) -> pa.Table | None:
+    """Parse a block; columns of floats are known after the first, dates and times stay text."""
     # Positions stand for the names, which need be neither unique nor free of odd characters.
-    keys = [str(index) for index in range(len(table.columns))]
+    keys = {name: str(index) for index, name in enumerate(table.columns)}
+    known = {name: kind for name, kind in table.kinds.items() if name in keys}
+    row_bytes = len(data) // max(1, block.newlines)
     while True:
-        convert = pa_csv.ConvertOptions(
-            column_types={
-                key: pa.string()
-                for key, name in zip(keys, table.columns, strict=True)
-                if name in table.as_text
-            },
-            # An empty cell is "not logged"; the text "nan" is a value, so it is not in the list.
-            null_values=MISSING_WORDS,
-            strings_can_be_null=True,
-            decimal_point=table.dialect.decimal,
-        )
         try:
             cells = pa_csv.read_csv(
                 pa.py_buffer(data),
-                read_options=pa_csv.ReadOptions(column_names=keys),
+                read_options=pa_csv.ReadOptions(
+                    column_names=list(keys.values()),
+                    block_size=max(_CHUNK_BYTES, _ROWS_PER_CHUNK * row_bytes),
+                ),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=table.dialect.delimiter, newlines_in_values=b'"' in data
                 ),
-                convert_options=convert,
+                convert_options=pa_csv.ConvertOptions(
+                    column_types={keys[name]: kind for name, kind in known.items()},
+                    # An empty cell is "not logged"; the text "nan" is a value: not in the list.
+                    null_values=MISSING_WORDS,
+                    strings_can_be_null=True,
+                    decimal_point=table.dialect.decimal,
+                ),
             )
-        except pa.ArrowInvalid:
-            return None
-        times = {
-            name
-            for name, kind in zip(table.columns, cells.schema.types, strict=True)
-            if pt.is_temporal(kind)
-        }
+        except pa.ArrowInvalid as err:
+            words = {name: kind for name, kind in known.items() if pt.is_string(kind)}
+            if "conversion" not in str(err) or len(words) == len(known):
+                return None
+            known = words  # a word among the floats: that column is looked at as text
+            continue
+        kinds = dict(zip(keys, cells.schema.types, strict=True))
+        times = {name: pa.string() for name, kind in kinds.items() if pt.is_temporal(kind)}
+        known |= times
+        table.kinds |= times | {n: k for n, k in kinds.items() if pt.is_float64(k)}
         if not times:
             return cells
-        table.as_text |= times
 
 
 def _holds(column: pa.ChunkedArray, name: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from stabdiag.readers.csv_dialect import Dialect
 from stabdiag.readers.tally import Tally
 
@@ -22,16 +24,17 @@ class CsvTable:
     """A table of text being read.
 
     `columns` are the names in force, unique; a second header in the middle replaces them.
-    `as_text` are columns that look like dates or times, which stay as written. `held` is a row with
-    too many cells, kept back until the next row shows whether that is the rule from there on;
-    `last_size` is the number of cells of the row before it.
+    `kinds` are the Arrow types that the columns turned out to have so far: float64, or string for
+    dates and times, which stay as written. `held` is a row with too many cells, kept back until
+    the next row shows whether that is the rule from there on; `last_size` is the number of cells
+    of the row before it.
     """
 
     name: str
     dialect: Dialect
     columns: tuple[str, ...]
     tally: Tally
-    as_text: set[str] = field(default_factory=set)
+    kinds: dict[str, pa.DataType] = field(default_factory=dict)
     held: Row | None = None
     last_size: int = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,12 +28,18 @@ def read_parquet(source: Source) -> LogTable:
     except (pa.ArrowException, OSError, ValueError) as err:
         raise _damaged(source, "Parquet", err) from err
 
+    names = schema.names  # built anew by each look at it
+    ordinals = _ordinals(names)
+
     def read(fields: Sequence[int]) -> Iterator[list[pa.Array]]:
-        wanted = [schema.names[index] for index in fields]
+        wanted = [names[index] for index in fields]
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, columns=wanted)
-            # a name that starts another ("a" of "a.b") brings that one with it
-            positions = _positions(table.schema.names, schema.names, fields)
+            # "a" brings "a.b" with it, and a name that stands twice brings both fields
+            places: dict[str, list[int]] = {}
+            for position, name in enumerate(table.schema.names):
+                places.setdefault(name, []).append(position)
+            positions = [places[names[i]][ordinals[i]] for i in fields]
             table = table.select(positions).combine_chunks()
             for batch in table.to_batches():
                 yield list(batch.columns)
@@ -40,12 +47,14 @@ def read_parquet(source: Source) -> LogTable:
     return read_columnar(Columnar(source.name, "parquet", schema, file.metadata.num_rows, read))
 
 
-def _positions(names: Sequence[str], all_names: Sequence[str], fields: Sequence[int]) -> list[int]:
-    """Find fields of the file in a table of some of them: the n-th of a name stays the n-th."""
-    places: dict[str, list[int]] = {}
-    for position, name in enumerate(names):
-        places.setdefault(name, []).append(position)
-    return [places[all_names[i]][list(all_names[:i]).count(all_names[i])] for i in fields]
+def _ordinals(names: Sequence[str]) -> list[int]:
+    """Count for each field how many before it have the same name."""
+    seen: Counter[str] = Counter()
+    ordinals = []
+    for name in names:
+        ordinals.append(seen[name])
+        seen[name] += 1
+    return ordinals
 
 
 def read_arrow(source: Source) -> LogTable:

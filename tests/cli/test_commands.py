@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -125,7 +126,7 @@ def test_the_process_exits_as_the_command_says(upset: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_fault(upset: Path) -> None:
-    line = f"{sys.executable} -m stabdiag analyze upset.csv; echo $? >&2"
+    line = f"{shlex.quote(sys.executable)} -m stabdiag analyze upset.csv; echo $? >&2"
     done = subprocess.run(
         ["bash", "-c", f"({line}) | true"], capture_output=True, text=True, check=False
     )

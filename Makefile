@@ -12,7 +12,7 @@ READY_RUN := $(VENV)/.ready-run-$(KEY)
 READY_DEV := $(VENV)/.ready-dev-$(KEY)
 READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
 
-SAMPLE := sample_logs/bad_batch.parquet
+SAMPLE := sample_logs/nan_in_one_layer.csv
 
 .PHONY: help demo test lint accuracy bench samples golden
 

@@ -14,6 +14,8 @@ from stabdiag.model import F64, Column, LogTable, Mask
 MIN_SHARE = 0.5
 # Share of its cells that must be whole numbers (a few damaged cells are dropped).
 MIN_WHOLE = 0.99
+# Above it a float doesn't tell whole numbers apart.
+LARGEST_STEP = 2.0**53
 # An epoch numbers the rows when no more than this many stand in one on average: a few restarts.
 MOST_ROWS = 3
 
@@ -24,7 +26,7 @@ def numbers_of(column: Column) -> tuple[F64, Mask]:
     Text such as "1,250" or "20/1000" counts by its first number.
     """
     if column.kind != "text" or column.text is None:
-        return column.value, column.logged & np.isfinite(column.value)
+        return column.value, column.logged & (np.abs(column.value) < LARGEST_STEP)
     value = np.full(len(column.text), np.nan)
     for row, cell in enumerate(column.text):
         head = (cell or "").split("/")[0].replace(",", "").replace("_", "").strip()
@@ -32,7 +34,7 @@ def numbers_of(column: Column) -> tuple[F64, Mask]:
             value[row] = float(head)
         except ValueError:
             continue
-    return value, np.isfinite(value)
+    return value, np.abs(value) < LARGEST_STEP
 
 
 def choose_step(

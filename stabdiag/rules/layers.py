@@ -150,6 +150,20 @@ GRAD_PARAM_RATIO = Rule(
     ),
     sources=("handbook, what to log",),
 )
+NORM_PARTS = Rule(
+    id="SD410",
+    name="norm-scale-parts-from-the-rest",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=(),
+    what="The scale of one normalisation layer grew or shrank many times more than the others'.",
+    why_bad="It amplifies or silences its block; the loss may follow slowly, without a spike.",
+    advice="Check this layer's weight decay and learning rate; compare it with an earlier checkpoint.",
+    thresholds=(
+        Threshold("min_ratio", 4.0, "times the other norms' growth", "healthy: under 2.5"),
+    ),
+    sources=("reported incidents I20, I33",),
+)
 SAME_LAYERS = Rule(
     id="SD409",
     name="spikes-through-the-same-layers",
@@ -170,6 +184,7 @@ SAME_LAYERS = Rule(
     sources=("unsloth issue 5207", "transformers issue 45676"),
 )
 RULES = (
+    NORM_PARTS,
     SAME_LAYERS,
     DOMINANT_LAYER,
     FIRST_TO_LEAVE,

@@ -226,6 +226,32 @@ GRAD_GROWTH = Rule(
     ),
     sources=("AlgoPerf deepspeech logs: 1.5 to 1e17", "labelled fault-injection runs"),
 )
+EXACT_RATIO = Rule(
+    id="SD112",
+    name="exact-multiple",
+    workflow_step=1,
+    severity=Severity.WARNING,
+    needs=("loss",),
+    what="From one point on the loss is an exact multiple of what it was, with the same relative "
+    "noise.",
+    why_bad="The logged value is normalised otherwise (accumulated batches, devices): the course "
+    "did not change, but levels before and after can't be compared.",
+    advice="Compare the number of accumulated batches and devices before and after; divide.",
+    sources=("reported incidents I22, I23",),
+)
+LOGIT_GROWTH = Rule(
+    id="SD113",
+    name="logit-growth",
+    workflow_step=4,
+    severity=Severity.WARNING,
+    needs=("attn_logit_max",),
+    what="The largest attention logit grew many times over.",
+    why_bad="Softmax saturates, gradients of queries and keys die or explode: attention entropy "
+    "collapse.",
+    advice="Normalise queries and keys (QK-norm), or lower their learning rate.",
+    thresholds=(Threshold("min_ratio", 10.0, "times", "healthy logits grow by 2 to 5"),),
+    sources=("Wortsman et al. (2024)", "Dehghani et al. (2023)"),
+)
 
 RULES = (
     LOSS_SPIKE,
@@ -239,4 +265,6 @@ RULES = (
     RECURRENT,
     SILENT,
     GRAD_GROWTH,
+    EXACT_RATIO,
+    LOGIT_GROWTH,
 )

@@ -89,6 +89,35 @@ def ending(x: F64, *, window: int) -> Ending | None:
     )
 
 
+LEVELS = 20  # levels that a series is parted into for a slow rise
+
+
+def slow_rise(x: F64, *, floor: float) -> Ending | None:
+    """A level that climbs from its best to the end, level by level, beyond its noise.
+
+    The series is parted into 20 levels (medians). The best must lie in the first two thirds; from
+    it on at least four in five steps go up, and the end is more than 8 standard errors of a level
+    above it. None otherwise, or with fewer than 100 finite points.
+    """
+    finite = np.flatnonzero(np.isfinite(x))
+    if finite.size < 100:
+        return None
+    y = x[finite]
+    parts = np.array_split(y, LEVELS)
+    level = np.array([np.median(p) for p in parts])
+    best = int(np.argmin(level))
+    if best > 2 * LEVELS // 3:
+        return None
+    climb = np.diff(level[best:])
+    noise = 1.4826 * float(np.median(np.abs(np.diff(y)))) / np.sqrt(2.0)
+    error = 1.25 * max(noise, floor) / np.sqrt(y.size / LEVELS)
+    rise = float(level[-1] - level[best])
+    if float(np.mean(climb > 0)) < 0.8 or rise < 8.0 * error * np.sqrt(2.0):
+        return None
+    start = int(finite[sum(p.size for p in parts[:best])])
+    return Ending(float(level[best]), start, float(level[-1]), rise, noise)
+
+
 def saturated_share(value: F64) -> float:
     """Share of the finite points that equal the maximum to 1 %: a norm logged after clipping."""
     y = value[np.isfinite(value)]

@@ -6,23 +6,12 @@ import numpy as np
 
 from stabdiag.causes.signs import Sign
 from stabdiag.findings import Finding, Severity
-from stabdiag.rules.timeline import (
-    DIVERGENCE,
-    GRAD_GROWTH,
-    GRAD_SPIKE,
-    LEVEL_SHIFT,
-    LOSS_SPIKE,
-    LR_JUMP,
-    PLATEAU,
-    RECURRENT,
-    RESUME_CHANGE,
-    SCHEDULE_RESET,
-)
+from stabdiag.rules.timeline import GRAD_GROWTH, GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
+from stabdiag.steps import restart_signs, schedule_signs, whole_run
 from stabdiag.steps.episode_signs import episode_signs, growth_text
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.events import Event
-from stabdiag.steps.initialization import vocabulary_of
-from stabdiag.steps.outcome import Outcome, finding, ramp
+from stabdiag.steps.outcome import Outcome, finding
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.view import View
 
@@ -50,9 +39,10 @@ def report(timeline: Timeline) -> Outcome:
         _episode(number, draft, view, findings)
         if number in judged:
             episode_signs(timeline, number, draft, signs)
-    _learning_rate(timeline, findings, signs)
-    _restarts(timeline, findings, signs)
-    _whole_run(timeline, findings, signs)
+    for part in (schedule_signs.read, restart_signs.read, whole_run.read):
+        more_findings, more_signs = part(timeline)
+        findings += more_findings
+        signs += more_signs
     return Outcome(
         1, TITLE, tuple(looked), tuple(findings), tuple(signs), _untested(view), _when(timeline)
     )
@@ -136,179 +126,3 @@ def _number(event: Event, view: View) -> str:
     if spike is None or view.loss is None:
         return "a higher level"
     return f"{view.loss.x[spike.peak]:.4g} (from {spike.center:.4g})"
-
-
-def _learning_rate(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
-    view = timeline.view
-    points = view.limits(LR_JUMP, "max_points")
-    for jump in timeline.jumps[:20]:
-        text = (
-            f"the learning rate rose {jump.ratio:.3g} times to {jump.after:.3g} at step {jump.step}"
-        )
-        near = [
-            i
-            for i, d in enumerate(timeline.episodes)
-            if d.kind != "grad_spike"
-            and -view.cadence <= d.onset - jump.step <= points * view.cadence
-        ]
-        findings.append(
-            finding(
-                LR_JUMP,
-                text,
-                step=jump.step,
-                severity=Severity.WARNING if near else Severity.INFO,
-                data={"ratio": jump.ratio, "before": jump.before, "after": jump.after},
-            )
-        )
-        for i in near:
-            signs.append(
-                Sign("lr_jump", ramp(jump.ratio, 1.3, 2.0), text, (jump.step,), ("lr",), i)
-            )
-    if view.lr is not None and view.lr.cadence == 1:
-        for i in timeline.judged:
-            d = timeline.episodes[i]
-            if d.kind in ("loss_spike", "level_shift") and not any(
-                -view.cadence <= d.onset - j.step <= points * view.cadence for j in timeline.jumps
-            ):
-                signs.append(
-                    Sign(
-                        "lr_steady",
-                        1.0,
-                        f"the learning rate did not jump before step {d.onset}",
-                        (d.onset,),
-                        ("lr",),
-                        i,
-                    )
-                )
-    for reset in timeline.resets[:20]:
-        text = f"at the restart at step {reset.step} the learning rate goes from {reset.before:.3g} to {reset.after:.3g}: its schedule was not restored"
-        findings.append(
-            finding(
-                SCHEDULE_RESET,
-                text,
-                step=reset.step,
-                data={"before": reset.before, "after": reset.after},
-            )
-        )
-        signs.append(Sign("schedule_reset", 1.0, text, (reset.step,), ("lr",)))
-
-
-def _restarts(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
-    view = timeline.view
-    least = view.limits(RESUME_CHANGE, "min_change")
-    score = view.limits(RESUME_CHANGE, "min_score")
-    for r in timeline.restarts:
-        if np.isfinite(r.score) and abs(r.score) >= score and abs(r.change) >= least:
-            word = "falls" if r.change < 0 else "rises"
-            text = f"at the restart at step {r.step} the loss {word} by {abs(r.change):.0%} of its range ({abs(r.score):.0f} standard errors)"
-            findings.append(
-                finding(
-                    RESUME_CHANGE, text, step=r.step, data={"change": r.change, "score": r.score}
-                )
-            )
-            name = "drop_at_restart" if r.change < 0 else "rise_at_restart"
-            signs.append(Sign(name, 1.0, text, (r.step,), ("loss",)))
-        for i, d in enumerate(timeline.episodes):
-            if d.kind == "grad_spike" or d.segment != r.segment:
-                continue
-            if -view.cadence <= d.onset - r.step <= 5 * view.cadence:
-                signs.append(
-                    Sign(
-                        "at_restart",
-                        1.0,
-                        f"it began {d.onset - r.step} steps after the restart at step {r.step}",
-                        (r.step,),
-                        ("loss",),
-                        i,
-                    )
-                )
-
-
-def _whole_run(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
-    view = timeline.view
-    spikes = [d for d in timeline.episodes if d.has("loss_spike")]
-    if len(spikes) >= view.limits(RECURRENT, "min_spikes"):
-        text = f"the loss spiked {len(spikes)} times, first at step {spikes[0].onset}, last at {spikes[-1].onset}"
-        findings.append(
-            finding(
-                RECURRENT,
-                text,
-                step=spikes[0].onset,
-                last_step=spikes[-1].onset,
-                data={"spikes": len(spikes)},
-            )
-        )
-        signs.append(
-            Sign(
-                "recurrent",
-                ramp(len(spikes), 1, 4),
-                text,
-                tuple(d.onset for d in spikes[:6]),
-                ("loss",),
-            )
-        )
-    if timeline.diverged is not None and view.loss is not None:
-        e = timeline.diverged
-        text = f"the loss ends at {e.last:.4g}, {e.rise / view.loss.unit:.0%} of its range above its best level {e.best:.4g}"
-        findings.append(
-            finding(
-                DIVERGENCE, text, step=timeline.diverged_step, data={"best": e.best, "last": e.last}
-            )
-        )
-        signs.append(
-            Sign(
-                "diverged",
-                ramp(e.rise / view.loss.unit, 0.1, 0.3),
-                text,
-                (timeline.diverged_step or 0,),
-                ("loss",),
-            )
-        )
-    _plateau(timeline, findings, signs)
-
-
-COMMON_VOCABULARIES = (
-    2, 10, 100, 256, 1000, 28996, 30522, 32000, 32064, 32128, 49152, 50257, 50265, 50280, 50304,
-    50432, 65536, 100277, 128000, 128256, 151643, 151936, 152064, 256000, 256128, 262144,
-)  # fmt: skip
-
-
-def _vocabulary(view: View, level: float) -> int | None:
-    """The size of which `level` is the uniform guess, of the stated or the common ones."""
-    stated = vocabulary_of(view.run)
-    sizes = (stated,) if stated is not None else COMMON_VOCABULARIES
-    near = view.limits(PLATEAU, "uniform_tolerance")
-    return next((v for v in sizes if abs(level / np.log(v) - 1.0) <= near), None)
-
-
-def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
-    """A loss that hardly moved over the whole run, all of it positive."""
-    view = timeline.view
-    if view.loss is None:
-        return
-    x = view.loss.x[np.isfinite(view.loss.x)]
-    if x.size < view.limits(PLATEAU, "min_points") or float(np.min(x)) <= 0:
-        return
-    edge = max(5, x.size // 20)
-    first, last = float(np.median(x[:edge])), float(np.median(x[-edge:]))
-    best = min(float(np.median(part)) for part in np.array_split(x, max(2, x.size // edge)))
-    gain = 1.0 - best / first
-    text = f"the loss gained only {gain:.1%} over {x.size} points ({first:.4g} to {last:.4g})"
-    vocabulary = _vocabulary(view, last) if gain < view.limits(PLATEAU, "max_gain") else None
-    if vocabulary is not None:
-        text += f"; it sits at ln({vocabulary}), a uniform guess"
-    strength = 1.0 - ramp(
-        gain, view.limits(PLATEAU, "max_gain"), 2 * view.limits(PLATEAU, "max_gain")
-    )
-    if strength > 0:
-        signs.append(Sign("plateau", strength, text, (), ("loss",)))
-    if gain < view.limits(PLATEAU, "max_gain"):
-        findings.append(
-            finding(
-                PLATEAU,
-                text,
-                step=int(view.loss.track.step[0]),
-                last_step=int(view.loss.track.step[-1]),
-                data={"gain": gain},
-            )
-        )

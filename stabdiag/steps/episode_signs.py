@@ -10,6 +10,7 @@ from stabdiag.steps.episodes import Draft
 from stabdiag.steps.events import Event
 from stabdiag.steps.outcome import ramp
 from stabdiag.steps.timeline import Timeline
+from stabdiag.steps.view import View
 
 BLIP_FACTOR = 3.0  # times the level: SIGNALS, lone steps ahead of a natural spike
 BLIP_BACK = 25
@@ -68,7 +69,8 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
         add("slow_decay", 1.0, f"the spike at step {event.peak} decayed over {half} logged points")
     else:
         text = f"half of the rise at step {event.onset} was still there {HOLD_POINTS} points later"
-        add("new_level", 1.0, text)
+        lost = _collapsed(view, draft, event)
+        add("collapsed" if lost else "new_level", 1.0, lost or text)
     if half is not None and half <= HOLD_POINTS:
         _aftermath(timeline, number, draft, signs)
     if draft.recovery in ("none", "partial"):
@@ -85,6 +87,34 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
         elif steps == 0:
             add("same_step", 1.0, "grad norm and loss rose at the same step", ("grad_norm", "loss"))
     _grad_signs(timeline, number, draft, signs)
+
+
+def _collapsed(view: View, draft: Draft, event: Event) -> str:
+    """The sentence for a loss that stays far up with a grad norm that died, "" where it is not so.
+
+    A new source of data raises the loss and its gradients; a model that is lost stays near its
+    untrained level, and its gradients are a share of what they were.
+    """
+    if view.loss is None or event.spike is None or view.grad is None:
+        return ""
+    rest = view.loss.x[event.spike.peak :]
+    rest = rest[np.isfinite(rest)]
+    level = (
+        (float(np.median(rest[-20:])) - event.spike.center) / view.loss.unit if rest.size else 0.0
+    )
+    g = view.grad
+    at = g.track.at(draft.segment, draft.onset)
+    after, before = g.x[at + 5 :], g.x[max(0, at - 30) : at]
+    after, before = after[np.isfinite(after)], before[np.isfinite(before)]
+    if level < 0.4 or after.size < 10 or before.size < 5:
+        return ""
+    ratio = float(np.exp(np.median(after[-30:]) - np.median(before)))
+    if ratio > 0.5:
+        return ""
+    return (
+        f"after step {event.onset} the loss stays {level:.0%} of its range up and the grad norm at "
+        f"{ratio:.2g} of what it was: the model is lost"
+    )
 
 
 def _aftermath(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]) -> None:

@@ -17,6 +17,7 @@ from stabdiag.signals.spikes import Spike, find_spikes
 from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
+CLEAR_SCORE = 8.0  # score from which a height of a share of the level is enough
 SHIFT_POINTS = 5  # a level shift is the median of so many points
 SHIFT_SCALE = float(np.sqrt(SHIFT_POINTS) / 1.25)  # from its height in spreads to its score
 USUAL_POINTS = 50  # changes of the parameter norm that make its usual one
@@ -86,7 +87,7 @@ def loss_spikes(view: View) -> list[Event]:
     limits = view.limits
     height = limits(LOSS_SPIKE, "min_excess")
     with np.errstate(invalid="ignore"):
-        high = loss.excess >= height
+        high = _tall(loss, height)
         lone = (loss.z >= loss.threshold) & high
         # two neighbours above a threshold are no single outlier of a heavy tail
         plain = (loss.z >= loss.pair_threshold) & high
@@ -95,6 +96,8 @@ def loss_spikes(view: View) -> list[Event]:
         joint &= _near(loss, view.grad, _hot_grad(view))
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
+        low = _ahead_median(loss, SHIFT_POINTS) * loss.unit >= height * np.abs(loss.base.center)
+        tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
         lasting = (shift >= SHIFT_SCALE * loss.median_threshold) & tall
     hot = lone | pair | joint | (lasting & (loss.z > 2.0))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
@@ -111,6 +114,19 @@ def loss_spikes(view: View) -> list[Event]:
 
 def _with_score(event: Event, value: float) -> Event:
     return Event(**{**event.__dict__, "score": value})
+
+
+def _tall(loss: Scored, height: float) -> Mask:
+    """Points high enough for a spike, [N]: a share of the loss range, or of the level itself.
+
+    Late in a run the range of the start is no measure: a share of the level counts too, with a
+    score that leaves no doubt.
+    """
+    need = height * loss.unit
+    rise = loss.x - loss.base.center
+    level = np.where(loss.base.center > 0, height * loss.base.center, np.inf)
+    clear = (loss.z >= CLEAR_SCORE) & (rise >= level)
+    return np.asarray((rise >= need) | clear, dtype=np.bool_)
 
 
 def _ahead_median(source: Scored, ahead: int) -> F64:

@@ -16,7 +16,7 @@ from stabdiag.rules.initialization import (
 from stabdiag.steps.layer_scores import LayerScore
 from stabdiag.steps.outcome import Outcome, finding, ramp
 from stabdiag.steps.timeline import Timeline
-from stabdiag.steps.tracks import Track
+from stabdiag.steps.tracks import Track, track
 from stabdiag.steps.view import View
 
 TITLE = "Check initialization"
@@ -61,9 +61,8 @@ def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:
     looked: list[str] = []
     gradient = _gradient(view, findings, signs, looked)
     loss = _loss(view, gradient, findings, signs, looked)
-    first = view.loss.x[np.isfinite(view.loss.x)][:1] if view.loss is not None else ()
     # under 4 nats a steep start can't be told from a fine-tune's
-    scratch = ramp(float(first[0]), 4.0, 6.0) if len(first) else 0.0
+    scratch = ramp(_first_loss(view), 4.0, 6.0)
     at = (_first(view),)
     if loss * scratch > 0:
         text = "the loss falls by a factor in the first 50 steps"
@@ -115,13 +114,13 @@ def _loss(
         limit = view.limits(INITIAL_LOSS, "min_uniform_ratio")
         above = ramp(first / uniform, limit, 1.5 * limit)
         text += f" and {first / uniform:.2f} times ln({vocabulary})"
-    elif first > LARGEST_UNIFORM:
-        above = ramp(first / LARGEST_UNIFORM, 1.0, 1.5)
+    elif _first_loss(view) > LARGEST_UNIFORM and _in_nats(view):
+        above = ramp(_first_loss(view) / LARGEST_UNIFORM, 1.0, 1.15)
         text += ", above what a uniform guess gives for any vocabulary in use"
     strength = ramp(fall, 0.75 * least, 1.5 * least)
     if above > 0 and fall > 1.3:
         signs.append(Sign("initial_loss_high", above, text, (step,), ("loss",)))
-        sure = gradient > 0.5 or vocabulary is not None
+        sure = gradient > 0.5 or above > 0.5
         findings.append(
             finding(
                 INITIAL_LOSS,
@@ -178,6 +177,30 @@ def _norm(view: View, findings: list[Finding], signs: list[Sign], looked: list[s
             )
         )
         findings.append(finding(SHRINKING_NORM, text, step=int(s[0]), data={"ratio": ratio}))
+
+
+def _in_nats(view: View) -> bool:
+    """Whether the loss can be a cross-entropy: its later level says so, and validation agrees.
+
+    A squared error, or a sum over accumulated batches, is in another unit, and a high first value
+    says nothing there.
+    """
+    assert view.loss is not None
+    x = view.loss.x[np.isfinite(view.loss.x)]
+    level = float(np.median(x[x.size // 2 :])) if x.size else float("nan")
+    if not 0.3 <= level <= 11.0:
+        return False
+    validation = track(view.run, "val_loss")
+    if validation is None:
+        return True
+    finite = validation.value[np.isfinite(validation.value)]
+    return not finite.size or level < 3.0 * float(np.median(finite))
+
+
+def _first_loss(view: View) -> float:
+    """The first finite loss, NaN without one."""
+    x = view.loss.x[np.isfinite(view.loss.x)] if view.loss is not None else np.zeros(0)
+    return float(x[0]) if x.size else float("nan")
 
 
 def _flat(view: View, scratch: float, signs: list[Sign]) -> None:

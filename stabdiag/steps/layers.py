@@ -17,11 +17,13 @@ from stabdiag.rules.layers import (
     VANISHING,
 )
 from stabdiag.rules.numerics import NON_FINITE_LAYER
+from stabdiag.steps import norm_parting
 from stabdiag.steps.layer_blips import SameLayers, marked_steps, same_layers
 from stabdiag.steps.layer_scores import LayerScore, score_layers
 from stabdiag.steps.layer_stats import LayerStats, gather
 from stabdiag.steps.outcome import Outcome, finding, ramp
 from stabdiag.steps.timeline import Timeline
+from stabdiag.steps.view import View
 
 TITLE = "Bisect the architecture"
 GUILTY = 1.0  # layer score from which a layer is named in the verdict
@@ -65,8 +67,12 @@ def bisect(timeline: Timeline) -> LayersResult:
         _parting(timeline, scores, findings, signs)
     _jumps(timeline, scores, findings, signs)
     _spread_at_onset(timeline, grad, findings, signs)
+    parted = _norm_scales(view, scores, findings, signs)
     ranked = _ranked(scores, broken)
     guilty = broken or tuple(s.layer for s in ranked if s.score >= GUILTY and not vanished)[:3]
+    if parted and not guilty:
+        guilty = parted
+        ranked = _ranked(scores, parted)
     if same is not None and not guilty:
         guilty = same.layers[:3]
         ranked = _ranked(scores, same.layers)
@@ -76,6 +82,15 @@ def bisect(timeline: Timeline) -> LayersResult:
     block = _contiguous(guilty, [s.layer for s in scores])
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))
     return LayersResult(outcome, _records(ranked), guilty, block, tuple(scores))
+
+
+def _norm_scales(
+    view: View, scores: list[LayerScore], findings: list[Finding], signs: list[Sign]
+) -> tuple[str, ...]:
+    more_findings, more_signs, layers = norm_parting.part(view, tuple(scores))
+    findings += more_findings
+    signs += more_signs
+    return layers
 
 
 def _same(timeline: Timeline, same: SameLayers, findings: list[Finding], signs: list[Sign]) -> None:

@@ -10,6 +10,7 @@ from stabdiag.rules.timeline import LR_JUMP, SCHEDULE_RESET
 from stabdiag.steps.tracks import Track
 from stabdiag.steps.view import View
 
+LONG_FALL = 20  # logged points of a steady fall: a decay, not a wobble
 TURN_POINTS = 6  # logged points on each side that show a direction
 
 
@@ -21,6 +22,7 @@ class LrChange:
     segment: int
     before: float
     after: float
+    kind: str = "jump"
 
     @property
     def ratio(self) -> float:
@@ -58,7 +60,11 @@ def lr_jumps(view: View) -> list[LrChange]:
 
 
 def lr_resets(view: View) -> list[LrChange]:
-    """Restarts at which the learning rate left its schedule: `before` and `after` the restart."""
+    """Restarts at which the learning rate left its schedule, and turns of it in between.
+
+    `kind` says how: "warmup" (fell back, climbs again), "raised", "turned" (from falling to
+    rising), or "lowered" (someone chose a lower rate: no fault).
+    """
     t = view.lr
     if t is None:
         return []
@@ -66,15 +72,21 @@ def lr_resets(view: View) -> list[LrChange]:
     limit = view.limits(SCHEDULE_RESET, "min_change")
     for border in t.borders:
         before = _expected(t, border)
-        after = t.value[border]
+        after = float(t.value[border])
         if before is None or not np.isfinite(after) or before <= 0:
             continue
-        turned = _turns(t, border)
-        if abs(float(after) - before) > limit * before or turned:
-            found.append(
-                LrChange(int(t.step[border]), int(t.segment[border]), before, float(after))
-            )
-    return found
+        kind = ""
+        ahead = t.value[border : border + TURN_POINTS]
+        climbs = ahead.size > 2 and bool(np.mean(np.diff(ahead) > 0) > 0.8)
+        if after > (1.0 + limit) * before:
+            kind = "raised"
+        elif after < (1.0 - limit) * before:
+            kind = "warmup" if climbs else "lowered"
+        elif _turns(t, border):
+            kind = "turned"
+        if kind:
+            found.append(LrChange(int(t.step[border]), int(t.segment[border]), before, after, kind))
+    return found or _turns_between(t)
 
 
 def _turns(t: Track, border: int) -> bool:
@@ -87,6 +99,31 @@ def _turns(t: Track, border: int) -> bool:
         return False
     fell, rises = np.diff(before) < 0, np.diff(after) > 0
     return bool(fell.mean() > 0.8 and rises.mean() > 0.8)
+
+
+def _turns_between(t: Track) -> list[LrChange]:
+    """One turn from a long steady fall to a steady rise inside a segment; several are a cycle."""
+    ok = np.flatnonzero(np.isfinite(t.value))
+    y = t.value[ok]
+    if y.size < 2 * LONG_FALL:
+        return []
+    way = np.sign(np.diff(y))
+    moved = np.flatnonzero(way != 0)
+    turns = []
+    for i, j in zip(moved[:-1].tolist(), moved[1:].tolist(), strict=True):
+        if way[i] < 0 < way[j] and j >= LONG_FALL:
+            before, after = way[j - LONG_FALL : j], way[j : j + TURN_POINTS]
+            steady = np.mean(before < 0) > 0.8 and np.mean(after > 0) > 0.8
+            if steady and after.size == TURN_POINTS and y[j + 1] < 1.65 * y[j]:
+                turns.append(j)
+    if len(turns) != 1:
+        return []
+    j = turns[0]
+    return [
+        LrChange(
+            int(t.step[ok[j + 1]]), int(t.segment[ok[j]]), float(y[j]), float(y[j + 1]), "turned"
+        )
+    ]
 
 
 def _expected(t: Track, border: int) -> float | None:

@@ -71,24 +71,27 @@ def _cause(timeline: Timeline, attribution: Attribution) -> tuple[str, float]:
 def _health(timeline: Timeline, cause: str, findings: tuple[Finding, ...]) -> Health:
     if cause == "none":
         return "healthy"
-    main = timeline.main
-    lasting = (
-        main is not None
-        and main.kind in ("non_finite", "loss_scale_collapse")
-        and not main.recovered
-    )
-    ended_bad = timeline.view.loss is not None and bool(
-        timeline.view.loss.x.size and not np.isfinite(timeline.view.loss.x[-1])
-    )
-    if (
-        timeline.diverged is not None
-        or (lasting and main is not None and main.end is None)
-        or ended_bad
-    ):
+    if timeline.diverged is not None or _ends_broken(timeline):
         return "diverged"
     if cause == "inconclusive" and not any(f.severity >= Severity.WARNING for f in findings):
         return "inconclusive"
     return "unstable"
+
+
+def _ends_broken(timeline: Timeline) -> bool:
+    """Whether the run ends in what went wrong: not where a later segment, or the loss, goes on."""
+    view, main = timeline.view, timeline.main
+    if view.loss is not None and view.loss.x.size and not np.isfinite(view.loss.x[-1]):
+        return True
+    if main is None or main.end is not None or main.recovered:
+        return False
+    track = view.loss.track if view.loss is not None else view.grad_track
+    if track is None or main.segment != int(track.segment[-1]):
+        return False
+    if main.kind == "loss_scale_collapse":
+        return True
+    # a NaN grad norm beside a loss that goes on falling: the log is the first suspect
+    return main.kind == "non_finite" and (view.loss is None or main.loss_onset is not None)
 
 
 def _onset(

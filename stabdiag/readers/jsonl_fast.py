@@ -95,6 +95,8 @@ def _parsed(data: bytes, as_text: dict[str, Any]) -> pa.Table | None:
                     unexpected_field_behavior="infer",
                 ),
             )
+            # a null in a list gives an array whose values end too early (pyarrow 26): unsafe to read
+            table.validate()
         except (pa.ArrowInvalid, UnicodeDecodeError):
             return None
         times = {f.name: _without_times(f.type) for f in table.schema if _has_times(f.type)}
@@ -121,7 +123,7 @@ def _without_times(kind: pa.DataType) -> pa.DataType:
 
 
 def _has_odd_lists(kind: pa.DataType) -> bool:
-    """Say whether there are lists of objects or lists in it, which are kept as JSON text."""
+    """Say whether there are lists of lists, of objects or of nulls in it."""
     if pt.is_struct(kind):
         return any(_has_odd_lists(field.type) for field in kind)
-    return bool(pt.is_list(kind) and (pt.is_nested(kind.value_type)))
+    return bool(pt.is_list(kind) and (pt.is_nested(kind.value_type) or pt.is_null(kind.value_type)))

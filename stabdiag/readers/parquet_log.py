@@ -40,8 +40,7 @@ def read_parquet(source: Source) -> LogTable:
             for position, name in enumerate(table.schema.names):
                 places.setdefault(name, []).append(position)
             positions = [places[names[i]][ordinals[i]] for i in fields]
-            table = table.select(positions).combine_chunks()
-            for batch in table.to_batches():
+            for batch in table.select(positions).to_batches():
                 yield list(batch.columns)
 
     return read_columnar(Columnar(source.name, "parquet", schema, file.metadata.num_rows, read))

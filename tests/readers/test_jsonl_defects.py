@@ -121,6 +121,13 @@ def test_lists(tmp_path: Path) -> None:
     assert column(table, "both") == [(1.0, "x", "", 1.0), ("[1]", '{"a": 2}'), None]
 
 
+@pytest.mark.parametrize(("token", "cell"), [("1", 1.0), ("false", 0.0), ('"x"', "x")])
+def test_null_in_a_list(tmp_path: Path, token: str, cell: object) -> None:
+    text = ROWS * 9 + f'{{"step": 9, "ids": [null, {token}]}}\n'
+    table = read_text_as(tmp_path, "a.jsonl", text)
+    assert column(table, "ids")[-1] == ("", cell)
+
+
 def test_histograms_and_media_are_left_out(tmp_path: Path) -> None:
     histogram = '{"_type": "histogram", "bins": [1, 2], "values": [3]}'
     text = ROWS + f'{{"step": 3, "loss": 1.5, "gradients/w": {histogram}}}\n' * 2

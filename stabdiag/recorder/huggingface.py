@@ -112,12 +112,16 @@ class HuggingFaceRecorder(TrainerCallback):
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any
     ) -> None:
-        """Take what only the Trainer knows: the evaluation loss, a loss that it computes itself."""
-        values = {"val_loss": (logs or {}).get("eval_loss")}
+        """Take what only the Trainer knows: the evaluation loss, and what the model hides."""
+        if self._recorder is None or logs is None:
+            return
+        values = {"val_loss": logs.get("eval_loss")}
         if not self._loss_seen:
-            values["loss"] = (logs or {}).get("loss")
+            values["loss"] = logs.get("loss")
+        if not self._recorder.gradients_seen:  # as under DeepSpeed, which keeps them to itself
+            values["grad_norm"] = logs.get("grad_norm")
         known = {name: float(value) for name, value in values.items() if value is not None}
-        if known and self._recorder is not None:
+        if known:
             self._recorder.log(step=state.global_step, **known)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -108,6 +108,7 @@ class Recorder:
         self._look_at_parameters = False
         self._watch = Watch()
         self._process = os.getpid()
+        self.gradients_seen = False
         self._open = True
         self._failed = False
         self._wake_hooks()
@@ -216,7 +217,7 @@ class Recorder:
         else:
             current.factor = self._scaling.scale() if scaled else 1.0
         self._measure_norms(current)
-        if self._activations and self._active:
+        if self._activations and self._writer:
             for name, top in self._activations.take().items():
                 current.add(f"activation_max/{name}", top)
 
@@ -318,6 +319,7 @@ class Recorder:
         wanted = self._first or due(current.step, every.grad_norm) or current.layers_due
         if wanted or self._clip is not None:
             current.grads, current.grad_norms = self._grad_norms(), {}
+            self.gradients_seen = self.gradients_seen or bool(current.grads)
         if self._clip is not None:
             gradients = [p.tensor.grad for p in self._parameters if p.tensor.grad is not None]
             clip(gradients, current.grads, self._clip)
@@ -388,4 +390,5 @@ class Recorder:
 
     def _wake_hooks(self) -> None:
         if self._activations:
-            self._activations.awake = self._first or due(self._next, self._every.activations)
+            wanted = self._first or due(self._next, self._every.activations)
+            self._activations.awake = self._writer and wanted

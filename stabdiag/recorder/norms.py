@@ -82,8 +82,10 @@ def _over_processes(
 ) -> Tensor:
     """Sum squares, and whether there is a tensor at all, over the processes in one call each."""
     both = torch.zeros(2, len(members), dtype=wide(device), device=device)
-    at = [i for i, (_, tensor) in enumerate(members) if tensor is not None]
-    if at:
+    at: list[int] | slice = [i for i, (_, tensor) in enumerate(members) if tensor is not None]
+    if len(norms) == len(members):
+        at = slice(None)  # a list would be copied to the device
+    if norms:
         both[0, at] = torch.stack(norms).to(both.dtype).square()
         both[1, at] = 1.0
     for group in groups:

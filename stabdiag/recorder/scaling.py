@@ -37,8 +37,9 @@ class Scaling:
     def _unscaled(self) -> bool:
         # GradScaler keeps this to itself; it has since PyTorch 1.6.
         states = getattr(self._scaler, "_per_optimizer_states", {})
-        stage = states.get(id(self._optimizer), {}).get("stage")
-        return getattr(stage, "name", "READY") != "READY"
+        inner = getattr(self._optimizer, "optimizer", self._optimizer)  # of a wrapper
+        stages = [states[id(o)]["stage"] for o in (self._optimizer, inner) if id(o) in states]
+        return any(stage.name != "READY" for stage in stages)
 
     def unscale(self) -> None:
         """Divide the gradients by the scale, unless that has been done."""

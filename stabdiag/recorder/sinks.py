@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,15 @@ class JsonLines:
             raise
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Append the rows."""
-        self._file.write(b"".join(json_line(row) for row in rows))
+        """Append the rows; where that fails, the file is left as it was."""
+        left = memoryview(b"".join(json_line(row) for row in rows))
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            self._file.truncate(size)
+            raise
 
     def close(self) -> None:
         """Close the file."""

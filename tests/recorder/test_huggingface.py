@@ -123,6 +123,17 @@ def test_a_loss_that_the_model_does_not_compute_comes_from_the_trainer(tmp_path:
         assert grad_norm[step] == pytest.approx(value, rel=1e-4)
 
 
+def test_gradients_that_nobody_shows_come_from_the_trainer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HuggingFaceRecorder, "_backward_ended", lambda self: None)
+    trainer = train(tmp_path, logging_steps=2)
+    rows = strict_rows(tmp_path / "run.jsonl")
+    grad_norm = {r["step"]: r["grad_norm"] for r in rows if "grad_norm" in r}
+    assert grad_norm == logged(trainer, "grad_norm")
+    assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3, 4, 5, 6]
+
+
 def test_evaluation_gives_the_validation_loss_and_no_row(tmp_path: Path) -> None:
     trainer = train(tmp_path, eval_strategy="steps", eval_steps=2)
     rows = strict_rows(tmp_path / "run.jsonl")

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -220,6 +221,23 @@ def test_a_full_disk_does_not_end_the_training(
     assert [row["step"] for row in strict_rows(path)] == [0, 4]
     (record,) = caplog.records
     assert "No space left" in record.getMessage()
+
+
+def test_a_disk_that_fills_within_a_line_leaves_whole_lines(tmp_path: Path) -> None:
+    sink = JsonLines(tmp_path / "run.jsonl")
+    sink.write([{"step": 0}])
+    whole = (tmp_path / "run.jsonl").read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 5, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            sink.write([{"step": 1}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / "run.jsonl").read_bytes() == whole
+    sink.write([{"step": 2}])
+    sink.close()
+    assert [row["step"] for row in strict_rows(tmp_path / "run.jsonl")] == [0, 2]
 
 
 def test_a_device_that_fails_leaves_what_the_host_knows(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from stabdiag.readers.source import Block
 
 # A block has one cell for every two bytes at most; far more means that one monster row sets the
 # width of millions of short ones.
+_MOST_LINES_OF_A_CELL = 1000
 _MOST_CELLS = 64 << 20
 
 
@@ -50,7 +50,7 @@ def _rows(block: Block, table: CsvTable) -> Iterator[Row]:
     if delimiter == " ":
         read = ((n, line.split()) for n, line in enumerate(text.split("\n")))
     elif '"' in text:
-        read = _quoted(text, delimiter)
+        read = _quoted(text, table)
     else:
         read = ((n, line.split(delimiter)) for n, line in enumerate(text.split("\n")))
     for offset, cells in read:
@@ -66,13 +66,41 @@ def _rows(block: Block, table: CsvTable) -> Iterator[Row]:
         yield Row(line, cells)
 
 
-def _quoted(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted(text: str, table: CsvTable) -> Iterator[tuple[int, list[str]]]:
+    """Split lines with quotes; a cell goes on over lines only if the row then fits the header."""
     csv.field_size_limit(MAX_CELL_CHARS)
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, skipinitialspace=True)
-    start = 0
-    for cells in reader:
-        yield start, cells
-        start = reader.line_num
+    lines = text.split("\n")
+    unbalanced = [number for number, line in enumerate(lines) if line.count('"') % 2]
+    ends = dict(pairwise(unbalanced))
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        end = ends.get(number, number)
+        if end - number > _MOST_LINES_OF_A_CELL or _are_rows(lines[number + 1 : end], table):
+            end = number
+        cells = _split("\n".join(lines[number : end + 1]), table)
+        if end > number and len(cells) != len(table.columns):
+            end = number
+            cells = _split(line, table)
+        yield number, cells
+        number = end + 1
+
+
+def _are_rows(lines: Sequence[str], table: CsvTable) -> bool:
+    """Say whether these lines are rows of their own, between two stray quotes."""
+    delimiters = len(table.columns) - 1
+    fitting = sum(line.count(table.dialect.delimiter) == delimiters for line in lines)
+    return 0 < len(lines) <= 2 * fitting
+
+
+def _split(text: str, table: CsvTable) -> list[str]:
+    delimiter = table.dialect.delimiter
+    if '"' not in text:
+        return text.split(delimiter)
+    if text.count('"') % 2:  # a quote without end is a character like others
+        return [cell.strip().strip('"') for cell in text.split(delimiter)]
+    lines = (f"{line}\n" for line in text.split("\n"))
+    return next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
 
 
 def _repeats_header(names: Sequence[str], columns: Sequence[str]) -> bool:

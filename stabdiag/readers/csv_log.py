@@ -20,7 +20,7 @@ from stabdiag.readers.tally import Tally
 # A block that is not clean is tried again in parts of this size, so that one odd line costs little.
 _PART_BYTES = 1 << 20
 # A quoted cell may hold newlines; more blocks than this without its end mean a stray quote.
-_QUOTED_BLOCKS = 4
+_QUOTED_BLOCKS = 2
 
 
 def read_csv(source: Source) -> LogTable:
@@ -155,8 +155,8 @@ def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
         table.drop_held()
         table.last_size = len(table.columns)
         yield piece
-    elif len(block.data) <= _PART_BYTES or b'"' in block.data:
+    elif len(block.data) <= _QUOTED_BLOCKS * _PART_BYTES:
         yield from careful_pieces(block, table)
     else:
-        for part in block.parts(_PART_BYTES):
+        for part in _whole_rows(block.parts(_PART_BYTES)):
             yield from _block_pieces(part, table)

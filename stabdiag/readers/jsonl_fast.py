@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _MOST_OPENERS = 500
 _LINES_SAMPLED = 100
 _MOST_KEYS_PER_LINE = 20
 _CHUNK_BYTES = 1 << 20
+_QUOTED_NAN = re.compile(rb':\s*"(-?(?:NaN|Infinity))"')
 _NEWLINE, _RETURN, _BRACE, _BRACKET = 10, 13, ord("{"), ord("[")
 
 
@@ -70,11 +72,13 @@ def _is_regular(data: bytes) -> bool:
     keys: set[str] = set()
     longest = 1
     step = max(1, len(data) // _LINES_SAMPLED)
-    for position in range(0, len(data), step):
+    position = 0
+    while position < len(data):
         start = data.rfind(b"\n", 0, position) + 1
-        end = data.find(b"\n", start)
+        end = data.find(b"\n", start) + 1 or len(data)
+        position = max(end, position + step)
         try:
-            record = json.loads(data[start : end if end >= 0 else len(data)])
+            record = json.loads(data[start:end])
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
@@ -95,9 +99,13 @@ def _parsed(data: bytes, as_text: dict[str, Any]) -> pa.Table | None:
                     unexpected_field_behavior="infer",
                 ),
             )
-            # a null in a list gives an array whose values end too early (pyarrow 26): unsafe to read
+            # a null in a list gives an array whose values end early (pyarrow 26): unsafe to read
             table.validate()
-        except (pa.ArrowInvalid, UnicodeDecodeError):
+        except (pa.ArrowInvalid, UnicodeDecodeError) as err:
+            if "string" in str(err) and _QUOTED_NAN.search(data):
+                # W&B writes NaN among numbers as "NaN"; a colon before a quote is in no string
+                data = _QUOTED_NAN.sub(rb": \1", data)
+                continue
             return None
         times = {f.name: _without_times(f.type) for f in table.schema if _has_times(f.type)}
         order = order or table.column_names

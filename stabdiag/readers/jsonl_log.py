@@ -21,7 +21,7 @@ _MOST_KEYS = 100_000
 _DECODER = json.JSONDecoder()
 # What Python's str() and C's printf write where JSON has no such word; strings are skipped over.
 _ODD_WORD = re.compile(
-    r'"(?:[^"\\]|\\.)*"|(?<![\w.])[+-]?(?:nan|inf|infinity|none|true|false)(?!\w)', re.I
+    r'"(?:[^"\\]|\\.)*(?:"|\Z)|(?<![\w.])[+-]?(?:nan|inf|infinity|none|true|false)(?!\w)', re.I
 )
 _WORDS = {"nan": "NaN", "inf": "Infinity", "infinity": "Infinity", "none": "null"}
 

@@ -249,7 +249,11 @@ LOGIT_GROWTH = Rule(
     why_bad="Softmax saturates, gradients of queries and keys die or explode: attention entropy "
     "collapse.",
     advice="Normalise queries and keys (QK-norm), or lower their learning rate.",
-    thresholds=(Threshold("min_ratio", 10.0, "times", "healthy logits grow by 2 to 5"),),
+    thresholds=(
+        Threshold(
+            "min_logit", 200.0, "largest logit", "healthy runs stay under 70, faults pass 2000"
+        ),
+    ),
     sources=("Wortsman et al. (2024)", "Dehghani et al. (2023)"),
 )
 

@@ -12,8 +12,9 @@ from stabdiag.model import F64, I64, Mask
 # Share of falling steps above which rows are out of order rather than restarted: a shuffled file
 # has one half, a run that is restarted every twenty records one in twenty.
 SHUFFLED = 0.2
-# Points that rows out of order by a little may share; a restart repeats more.
-OUT_OF_ORDER = 2
+# Sorted by step, rows out of place change over from one stretch to another so often at most for
+# each fall of the step: a late row does so three times, a block twice.
+CHANGES = 3
 # A start given up after so few points belongs to the run that follows it.
 ABORTED_POINTS = 3
 # The same first step written again so often at most is a restart, more often a way of logging.
@@ -141,15 +142,12 @@ def _is_shuffled(step: F64) -> bool:
         return True
     if np.unique(step).size < step.size:
         return False
-    # Each step once: stretches that don't overlap, or by a point or two, are out of order.
-    starts = np.minimum.accumulate(step[::-1])[::-1]
-    behind = np.count_nonzero(step[:-1] > starts[1:])
-    stretches = np.split(step, falls)
-    low = np.array([part.min() for part in stretches])
-    high = np.array([part.max() for part in stretches])
-    order = np.argsort(low)
-    apart = bool(np.all(high[order][:-1] < low[order][1:]))
-    return bool(apart or behind <= OUT_OF_ORDER * falls.size)
+    # Each step once: blocks or single rows out of place change over a few times when sorted, a
+    # resume off the grid of the steps before it (or another run) again and again.
+    stretch = np.zeros(step.size, dtype=np.int64)
+    stretch[falls] = 1
+    by_step = np.cumsum(stretch)[np.argsort(step)]
+    return bool(np.count_nonzero(np.diff(by_step)) <= CHANGES * falls.size)
 
 
 def _is_united(rows: Rows, state: _State) -> bool:

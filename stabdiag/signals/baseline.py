@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from stabdiag.model import F64
 
 MAD_TO_SIGMA = 1.4826  # 1 / Phi^-1(3/4): the MAD estimates sigma for normal data
-CORRELATED = 0.6  # a residual spread this far above the differences' means correlated noise
+CORRELATED = 0.8  # a residual spread this far above the differences' means correlated noise
 EXACT_POINTS = (
     50_000  # up to here every point has its own window; beyond, one window serves several
 )
@@ -53,7 +53,7 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     The level follows from the `level_window` finite points before (short, so that a falling loss
     does not hide a spike under its own past). The spread over up to `window` points before is the
     larger of two: the median absolute difference of neighbours over sqrt(2), which no trend
-    stretches, and 0.6 times the median absolute residual, which catches noise that is correlated
+    stretches, and 0.8 times the median absolute residual, which catches noise that is correlated
     (less the residual's own trailing median, by which the level lags behind a trend); both times
     1.4826. The point itself is in neither, so that a spike can't hide in its own
     baseline. Series of more than 50,000 points share one window between neighbours.

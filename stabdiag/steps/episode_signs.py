@@ -50,7 +50,7 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
     score = min(event.score, 50.0)
     add(
         "loss_event",
-        max(ramp(score, 3.5, 8.0), 0.2),
+        max(ramp(score, 4.5, 8.0), 0.15),
         f"the loss left its baseline at step {event.onset} (score {event.score:.1f})",
     )
     top = float(view.loss.x[event.spike.peak])

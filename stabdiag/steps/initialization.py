@@ -234,14 +234,16 @@ def _imbalance(
         looked.append("weight norms at the first logged step")
     if not starts:
         return
-    top = max(starts, key=lambda s: s.start_ratio)
+    # an embedding drawn with unit variance stands above the rest in health, too
+    own = {s.layer: s.start_ratio / (4.0 if s.role.role == "embedding" else 1.0) for s in starts}
+    top = max(starts, key=lambda s: own[s.layer])
     text = (
         f"{top.layer} starts {top.start_ratio:.3g} times above every other weight norm and shrinks"
     )
-    strength = ramp(np.log(top.start_ratio), np.log(6.0), np.log(25.0))
+    strength = ramp(np.log(own[top.layer]), np.log(6.0), np.log(25.0))
     if strength > 0:
         signs.append(Sign("initial_imbalance", strength, text, (), (f"param_norm/{top.layer}",)))
-    if top.start_ratio >= view.limits(INITIAL_IMBALANCE, "min_ratio"):
+    if own[top.layer] >= view.limits(INITIAL_IMBALANCE, "min_ratio"):
         findings.append(
             finding(INITIAL_IMBALANCE, text, layer=top.layer, data={"ratio": top.start_ratio})
         )

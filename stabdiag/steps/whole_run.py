@@ -200,13 +200,14 @@ def _logits(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
         if y.size < 10:
             continue
         edge = max(2, y.size // 10)
-        low, high = float(np.median(y[:edge])), float(np.median(y[-max(2, edge // 3) :]))
-        rise = float(np.log(high / low))
+        low, high = float(np.median(y[:edge])), float(np.median(y[-edge:]))
         text = f"{name} grew from {low:.3g} to {high:.3g}"
-        limit = float(np.log(view.limits(LOGIT_GROWTH, "min_ratio")))
-        if rise >= limit:
+        limit = view.limits(LOGIT_GROWTH, "min_logit")
+        if high < 3.0 * low:
+            continue
+        if high >= limit:
             data = {"from": low, "to": high}
             findings.append(finding(LOGIT_GROWTH, text, step=int(t.step[0]), data=data))
-        strength = ramp(rise, 0.7 * limit, 1.5 * limit)
+        strength = ramp(np.log(high), np.log(0.5 * limit), np.log(2.0 * limit))
         if strength > 0:
             signs.append(Sign("logit_growth", strength, text, (), (name,)))

@@ -79,7 +79,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "initial_transient": {"initialization": 4.0, "none": -4.0},
     "loss_falls_at_once": {"initialization": 1.0, "none": -0.7},
     "grad_falls_at_once": {"initialization": 1.0, "none": -0.7},
-    "param_flat": {"initialization": 1.5, "none": -0.7},
+    "param_flat": {"initialization": 1.0, "none": -0.4},
     "initial_loss_high": {"initialization": 3.0, "state_corruption": 0.5, "none": -3.5},
     "param_shrinks": {"initialization": 1.5},
     "initial_imbalance": {"initialization": 3.0, "none": -2.5},

@@ -141,6 +141,17 @@ def test_newlines_in_quoted_cells(tmp_path: Path) -> None:
     assert table.line.tolist() == [2, 4, 5]
 
 
+def test_quote_without_end_costs_no_row(tmp_path: Path) -> None:
+    rows = [f"{i},word,{i / 2}" for i in range(100)]
+    rows[7] = '7,"word,3.5'
+    rows[50] = '50,5" of it,25'
+    rows[51] = '51,"a ""b""",25.5'
+    table = read_text_as(tmp_path, "a.csv", "step,note,loss\n" + "\n".join(rows) + "\n")
+    assert column(table, "loss") == [i / 2 for i in range(100)]
+    assert column(table, "note")[7] == "word"
+    assert column(table, "note")[51] == 'a "b"'
+
+
 def test_header_again_in_the_middle(tmp_path: Path) -> None:
     text = "epoch,loss\n0,2\n1,1\nepoch,loss\n2,0.5\nepoch,loss\n3,0.25\n"
     table = read_text_as(tmp_path, "a.csv", text)

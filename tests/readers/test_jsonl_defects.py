@@ -76,6 +76,15 @@ def test_words_of_python_inside_strings_stay(tmp_path: Path) -> None:
     assert column(table, "note") == [None, None, None, 'nan and "None" and inf']
 
 
+def test_quoted_nan_among_numbers(tmp_path: Path) -> None:
+    """As W&B writes it; the same words inside other text stay."""
+    text = ROWS + '{"step": 3, "loss": "NaN", "lr": "-Infinity", "note": "x: \\"NaN\\""}\n' + ROWS
+    table = read_text_as(tmp_path, "a.jsonl", text)
+    assert column(table, "loss")[2:5] == [2.0, "<NaN>", 2.5]
+    assert column(table, "lr")[3] == float("-inf")
+    assert column(table, "note")[3] == 'x: "NaN"'
+
+
 def test_nested_keys_are_joined(tmp_path: Path) -> None:
     text = '{"step": 1, "info": {"learner": {"loss": 2, "lr": null}, "n": 1}}\n{"step": 2}\n'
     table = read_text_as(tmp_path, "a.jsonl", text)

@@ -23,6 +23,7 @@ from torch.distributed.tensor import Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
 from stabdiag.recorder import Recorder
+from stabdiag.recorder.backward_end import at_backward_end
 from tests.recorder.loops import batch_of, loss_of, tiny_model
 
 STEPS = 3
@@ -35,18 +36,18 @@ def ddp(model: nn.Module) -> nn.Module:
 
 def fsdp2(model: nn.Module) -> nn.Module:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-    fully_shard(model[0], mesh=mesh)  # type: ignore[index]
+    fully_shard(model[0], mesh=mesh)
     fully_shard(model, mesh=mesh)
     return model
 
 
 def fsdp1(model: nn.Module) -> nn.Module:
     inner = FullyShardedDataParallel(
-        model[2],  # type: ignore[index]
+        model[2],
         use_orig_params=True,
         device_id=torch.device("cpu"),
     )
-    model[2] = inner  # type: ignore[index]
+    model[2] = inner
     return FullyShardedDataParallel(model, use_orig_params=True, device_id=torch.device("cpu"))
 
 
@@ -70,7 +71,11 @@ def share(step: int, rank: int, world: int) -> Any:
 
 
 def record(folder: Path, way: str, rank: int, world: int, **options: Any) -> None:
-    """Train and record; `nan_at` of a rank poisons its loss."""
+    """Train and record; `nan_at` of a rank poisons its loss.
+
+    With `at_end` the norms are taken by the autograd engine's own end of the backward pass.
+    """
+    at_end = options.pop("at_end", False)
     nan_at, nan_rank = options.pop("nan_at", None), options.pop("nan_rank", 0)
     model = WAYS[way](tiny_model())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -81,8 +86,13 @@ def record(folder: Path, way: str, rank: int, world: int, **options: Any) -> Non
             loss = loss_of(model, batch_of(step) if whole else share(step, rank, world))
             if step == nan_at and rank == nan_rank:
                 loss = loss * float("nan")
-            loss.backward()
-            rec.after_backward(loss, indices=step)
+            if at_end:
+                at_backward_end(loss, lambda: rec.measure(scaled=False))
+                rec.add_batch(loss, indices=step)
+                loss.backward()
+            else:
+                loss.backward()
+                rec.after_backward(loss, indices=step)
             optimizer.step()
             rec.after_step()
             optimizer.zero_grad()
@@ -101,6 +111,7 @@ def main(folder: Path, rank: int, world: int) -> None:
     for way in WAYS:
         record(folder, way, rank, world)
         record(folder, way, rank, world, name=f"{way}_clip", clip=0.1, reduce_loss=True)
+        record(folder, way, rank, world, name=f"{way}_end", at_end=True)
     late = {"late_steps": 2, "nan_at": 1, "nan_rank": 1}
     record(folder, "fsdp2", rank, world, name="fsdp2_nan", **late)
     record(folder, "ddp", rank, world, name="ddp_nan", **late)

@@ -109,7 +109,7 @@ def test_half_precision_with_a_scaler(tmp_path: Path) -> None:
     class Overflow(Module):
         def on_after_backward(self) -> None:
             if self.global_step == 2 and len(self.losses) == 3:
-                self.model[0].weight.grad[0, 0] = math.inf  # type: ignore[index,union-attr]
+                self.model[0].weight.grad[0, 0] = math.inf
 
     module = Overflow()
     precision = pl.plugins.precision.MixedPrecision("16-mixed", "cpu")

@@ -22,7 +22,7 @@ from tests.recorder.loops import batch_of, grads, loss_of, norm, tiny_model, tra
 def poison(name: str, value: float, at: int) -> Any:
     def action(step: int, model: nn.Module) -> None:
         if step == at:
-            dict(model.named_parameters())[name].grad[0] = value  # type: ignore[index]
+            dict(model.named_parameters())[name].grad[0] = value
 
     return action
 

@@ -62,11 +62,14 @@ def test_batches_can_be_shared() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["plain", "clip"])
+@pytest.mark.parametrize(
+    ("end", "kind"), [("", "plain"), ("_end", "plain"), ("_clip", "clip")], ids=str
+)
 def test_norms_are_those_of_the_whole_model(
-    folder: Path, alone: dict[str, list[dict[str, Any]]], way: str, kind: str
+    folder: Path, alone: dict[str, list[dict[str, Any]]], way: str, end: str, kind: str
 ) -> None:
-    rows = strict_rows(folder / (f"{way}.jsonl" if kind == "plain" else f"{way}_clip.jsonl"))
+    """Also where they are taken at the end of the backward pass, and where they clip."""
+    rows = strict_rows(folder / f"{way}{end}.jsonl")
     assert [row["step"] for row in rows] == list(range(STEPS))
     for row, expected in zip(rows, alone[kind], strict=True):
         norms = {name for name in expected if "norm" in name or "ratio" in name}

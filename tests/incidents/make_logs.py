@@ -6,10 +6,19 @@ import json
 import sys
 from pathlib import Path
 
-from tests.incidents import batches, dynamics, precision, quiet, records, resumes
+from tests.incidents import (
+    batches,
+    calm,
+    dynamics,
+    precision,
+    quiet,
+    records,
+    resumes,
+    variants,
+)  # fmt: skip
 from tests.incidents.record import Incident
 
-FAMILIES = (precision, dynamics, resumes, batches, records, quiet)
+FAMILIES = (precision, dynamics, resumes, batches, records, variants, quiet, calm)
 
 
 def incidents() -> list[Incident]:

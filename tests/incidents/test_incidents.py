@@ -14,23 +14,18 @@ from tests.incidents.record import Incident
 # Incidents whose report does not yet hold all that is expected of it; they are not asked here.
 OPEN: frozenset[str] = frozenset(
     {
-        "opt_like_restarts_scale_floor.csv",
-        "nanogpt_plateau_after_spike.txt",
         "slow_rise_in_lr_decay.csv",
-        "one_norm_decays_to_zero.jsonl",
-        "vit_attention_logit_growth.csv",
-        "finetune_first_loss_above_uniform.csv",
         "embedding_rows_damaged.csv",
         "lora_rate_rises_after_resume.csv",
-        "rate_zero_throughout.json",
-        "megatron_resume_level_returns.log",
-        "m4_bump_at_each_resume.jsonl",
         "resume_loss_times_eight.json",
-        "sft_all_labels_masked.json",
-        "bad_shard_once_an_epoch.csv",
         "eight_records_rising.json",
-        "grad_norm_nan_loss_falls.json",
+        "deepspeed_scale_at_minimum.csv",
         "grpo_kl_explodes.jsonl",
+        "keras_loss_at_ln_ten.csv",
+        "megatron_scale_creeps_down_loss_fine.log",
+        "warmup_transient.log",
+        "sgdr_three_cycles.csv",
+        "two_sources_in_turn.jsonl",
     }
 )
 KNOWN = [incident for incident in incidents() if incident.file not in OPEN]

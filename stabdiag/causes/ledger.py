@@ -11,6 +11,11 @@ from stabdiag.causes.signs import Sign
 from stabdiag.causes.weights import CLASSES, PRIOR, WEIGHTS
 from stabdiag.findings import CauseRank, Evidence
 
+JOINT = (
+    ("param_jump", "lr_steady", "jump_at_steady_rate"),
+    ("loss_lingers", "param_quiet", "lingers_at_usual_steps"),
+    ("new_level", "param_quiet", "level_at_usual_steps"),
+)
 SHAPE = frozenset(
     {
         "one_step",
@@ -53,6 +58,26 @@ def strongest(signs: Iterable[Sign]) -> dict[str, Sign]:
     return kept
 
 
+def joined(signs: Iterable[Sign]) -> list[Sign]:
+    """Signs, and those that two of them make together where one alone says little.
+
+    A parameter norm that jumps with a steady learning rate is no large step of the schedule; a
+    loss that lingers while the parameters took their usual steps was not damaged by an update.
+    """
+    kept = list(signs)
+    by = {(s.episode, s.name): s for s in kept}
+    more = []
+    for (episode, name), sign in by.items():
+        for first, second, joint in JOINT:
+            other = by.get((episode, second))
+            if name == first and other is not None:
+                text = f"{sign.text}, and {other.text}"
+                strength = min(sign.strength, other.strength)
+                series = tuple(dict.fromkeys((*sign.series, *other.series)))
+                more.append(Sign(joint, strength, text, sign.steps, series, episode))
+    return kept + more
+
+
 def scaled(signs: Iterable[Sign]) -> list[Sign]:
     """Signs that describe a spike of the loss, scaled by how clear the spike is.
 
@@ -86,7 +111,7 @@ def attribute(
         Every class once, by probability, each with the evidence that moved it.
     """
     ledger: dict[str, list[Evidence]] = {c: [] for c in CLASSES}
-    for name, sign in sorted(strongest(scaled(signs)).items()):
+    for name, sign in sorted(strongest(scaled(joined(signs))).items()):
         for cause, weight in weights.get(name, {}).items():
             value = weight * sign.strength
             if abs(value) >= 0.05:

@@ -29,7 +29,7 @@ DOMINANT_LAYER = Rule(
         ),
         Threshold(
             "min_end_ratio",
-            100.0,
+            70.0,
             "times the median layer, for embedding and head",
             "healthy embeddings and heads lead by 19 (p90 27, maximum 46)",
         ),

@@ -17,6 +17,8 @@ from stabdiag.signals.spikes import Spike, find_spikes
 from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
+BROAD_SHARE = 0.15  # of the loss range
+BROAD_SCORE = 0.75  # of the score that a level shift needs
 CLEAR_SCORE = 8.0  # score from which a height of a share of the level is enough
 SHIFT_POINTS = 5  # a level shift is the median of so many points
 SHIFT_SCALE = float(np.sqrt(SHIFT_POINTS) / 1.25)  # from its height in spreads to its score
@@ -97,9 +99,12 @@ def loss_spikes(view: View) -> list[Event]:
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
         low = _ahead_median(loss, SHIFT_POINTS) * loss.unit >= height * np.abs(loss.base.center)
+        # a step of a sixth of the range is worth a lower score: coarse logs have few points for it
+        broad = _ahead_median(loss, SHIFT_POINTS) >= BROAD_SHARE
+        broad &= shift >= BROAD_SCORE * SHIFT_SCALE * loss.median_threshold
         tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
-        lasting = (shift >= SHIFT_SCALE * loss.median_threshold) & tall
-    hot = lone | pair | joint | (lasting & (loss.z > 2.0))
+        lasting = ((shift >= SHIFT_SCALE * loss.median_threshold) & tall) | broad
+    hot = lone | pair | joint | (lasting & (loss.z > 1.5))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []
     for s in sorted(sorted(found, key=lambda s: -s.excess)[:MANY], key=lambda s: s.onset):

@@ -14,6 +14,8 @@ from stabdiag.steps.view import View
 LASTING_BLOCKS = 4  # blocks in a row far above the lowest level: less is a spike
 BLOCK_POINTS = 20  # logged points whose median is a level of the grad norm
 SETTLED_ROWS = 5  # rows after an odd batch that must be as usual: else the data changed for good
+FAINT_SCORE, FAINT_RATIO = 4.0, 1.5  # a grad-norm spike this small tells
+FAINT_TIMES = 3.0  # ... where the batch is so many times further off than SD201 asks
 GRAD_SCORE = 6.0  # with an odd batch, a smaller grad-norm spike than SD102's tells
 
 
@@ -76,11 +78,11 @@ def odd_batches(view: View) -> list[Event]:
     if table is None or g is None or not table.statistics:
         return []
     with np.errstate(invalid="ignore"):
-        hot = np.flatnonzero((g.z >= GRAD_SCORE) & (g.excess >= np.log(2.0)))
+        hot = np.flatnonzero((g.z >= FAINT_SCORE) & (g.excess >= np.log(FAINT_RATIO)))
     window = int(view.limits(BATCH_OUTLIER, "window"))
     least = view.limits(BATCH_OUTLIER, "min_score")
     events = []
-    for i in hot[:200].tolist():
+    for i in hot[:2000].tolist():
         step = int(g.track.step[i])
         at = int(np.searchsorted(table.step, step))
         if at >= table.step.size or table.step[at] != step:
@@ -88,7 +90,8 @@ def odd_batches(view: View) -> list[Event]:
         score = max(
             (_lone_off(v, at, window, least) for v in table.statistics.values()), default=0.0
         )
-        if score >= 1.5 * least:
+        strong = g.z[i] >= GRAD_SCORE and g.excess[i] >= np.log(2.0)
+        if score >= (1.5 if strong else FAINT_TIMES) * least:
             events.append(
                 Event(
                     "odd_batch", "grad_norm", int(g.track.segment[i]), step, step, step, i,

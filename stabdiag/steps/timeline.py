@@ -72,10 +72,18 @@ def isolate(view: View) -> Timeline:
     found = [e for e in found if not _returns_to_course(view, e, back)]
     episodes = group(view, found)
     diverged, step = _divergence(view)
+    primary = _primary(episodes)
+    if primary is not None and diverged is not None and step is not None:
+        early = episodes[primary]
+        passing = early.recovered and early.loss_event is not None
+        if passing and early.end is not None and early.end < step:
+            size = early.loss_event.size if early.loss_event is not None else 0.0
+            if view.loss is not None and size < diverged.rise / view.loss.unit:
+                primary = None  # a blip that passed is not what the run ended in
     return Timeline(
         view=view,
         episodes=tuple(episodes),
-        primary=_primary(episodes),
+        primary=primary,
         jumps=tuple(lr_jumps(view)),
         resets=tuple(lr_resets(view)),
         restarts=tuple(back),

@@ -31,6 +31,7 @@ def read(timeline: Timeline) -> tuple[list[Finding], list[Sign]]:
     _recurrent(timeline, findings, signs)
     _diverged(timeline, findings, signs)
     _plateau(timeline, findings, signs)
+    _stuck(timeline, findings, signs)
     _all_zero(timeline.view, findings, signs)
     _logits(timeline, findings, signs)
     return findings, signs
@@ -140,6 +141,33 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
         findings.append(
             finding(PLATEAU, text, step=ends[0], last_step=ends[1], severity=sure, data=data)
         )
+
+
+def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
+    """A run from scratch that falls to the unigram level at once and then learns nothing more."""
+    view = timeline.view
+    if view.loss is None or is_signed(view.loss.x):
+        return
+    x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
+    if x.size < 2 * view.limits(PLATEAU, "min_points"):
+        return
+    first, tenth = float(x[0]), x.size // 10
+    level = float(np.median(x[tenth : 2 * tenth]))
+    last = float(np.median(x[-tenth:]))
+    gain = 1.0 - last / level if level > 0 else 1.0
+    strength = ramp(first, 4.0, 5.0) * (1.0 - ramp(abs(gain), 0.06, 0.12))
+    strength *= ramp(level / first, 0.35, 0.5)
+    if strength <= 0:
+        return
+    text = (
+        f"the loss falls from {first:.4g} to {level:.4g} in the first tenth of the run and gains "
+        f"only {gain:.1%} in the rest"
+    )
+    signs.append(Sign("stuck", strength, text, (), ("loss",)))
+    if strength > 0.5:
+        data = {"gain": gain}
+        ends = int(step[0]), int(step[-1])
+        findings.append(finding(PLATEAU, text, step=ends[0], last_step=ends[1], data=data))
 
 
 def _offset(view: View) -> bool:

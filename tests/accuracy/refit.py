@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabdiag import read_run
-from stabdiag.causes.ledger import scaled, strongest
+from stabdiag.causes.ledger import joined, scaled, strongest
 from stabdiag.causes.weights import CLASSES
 from stabdiag.diagnose import examine
 from stabdiag.errors import StabdiagError
@@ -55,13 +55,18 @@ class Runs:
     fold: NDArray[np.int64]
 
 
+def shows(label: Label) -> bool:
+    """Whether a run's fault left a trace in what was logged: only such a run can teach."""
+    return label.visible is None or any(label.visible.values())
+
+
 def signs_of(label: Label) -> dict[str, float] | None:
     """Strength of each deciding sign of a run, None where it can't be read."""
     try:
         seen = examine(read_run(label.path), Settings())
     except StabdiagError:
         return None
-    return {name: sign.strength for name, sign in strongest(scaled(seen.deciding)).items()}
+    return {name: sign.strength for name, sign in strongest(scaled(joined(seen.deciding))).items()}
 
 
 def gather(labels: Sequence[Label], processes: int) -> Runs:
@@ -183,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"rewrite {WEIGHTS_FILE.name}")
     options = parser.parse_args(arguments)
-    labels = [label for bench in options.bench for label in read_labels(bench)]
+    labels = [label for bench in options.bench for label in read_labels(bench) if shows(label)]
     runs = gather(labels, options.jobs)
     for factor in (1.0, 1.4, 1.8):
         print(f"reasoned x {factor}: {summary(runs, probabilities(runs.x, reasoned(factor)))}")

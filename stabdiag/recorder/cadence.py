@@ -45,8 +45,3 @@ def cadence_from(every: Mapping[str, int] | None) -> Cadence:
                 f"every: {name!r} is {steps!r}", "give a whole number of steps; 0 means never"
             )
     return Cadence(**(every or {}))
-
-
-def due(step: int, cadence: int) -> bool:
-    """Say whether a metric of this cadence is recorded at this step."""
-    return cadence > 0 and step % cadence == 0

@@ -1,5 +1,4 @@
 """The recorder as a callback of the Hugging Face Trainer."""
-# mypy: disallow-subclassing-any=False
 
 from __future__ import annotations
 

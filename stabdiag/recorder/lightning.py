@@ -1,5 +1,4 @@
 """The recorder as a callback of PyTorch Lightning."""
-# mypy: disallow-subclassing-any=False
 
 from __future__ import annotations
 

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from stabdiag.errors import UsageError
 from stabdiag.recorder.activations import ActivationMaxima
 from stabdiag.recorder.batches import Batch, batch_statistics, index_fields
-from stabdiag.recorder.cadence import cadence_from, due
+from stabdiag.recorder.cadence import cadence_from
 from stabdiag.recorder.measured import MicroLosses, Step, fetch, last, row_of, total_norm
 from stabdiag.recorder.norms import Named, Norms, clip, norms_of
 from stabdiag.recorder.rows import Row, Value
 from stabdiag.recorder.scaling import Scaling
-from stabdiag.recorder.sharding import is_writer, mean_over_ranks, parameters_of
+from stabdiag.recorder.sharding import is_writer, mean_over_ranks, parameters_of, plain
 from stabdiag.recorder.sinks import Nowhere, Sink, open_sink
 from stabdiag.recorder.stepping import StepHook, learning_rates
-from stabdiag.recorder.watching import Watch
+from stabdiag.recorder.watching import Watch, not_finite
 
 # Steps whose numbers may wait on an accelerator; fetching them makes the host wait once for all.
 LATE_STEPS = 10
@@ -36,6 +36,27 @@ class Recorder:
     and `after_step()` when optimizer and scaler are done. Build it when the model is on its device
     and wrapped (DDP, FSDP); with several processes every process makes the same calls, and rank 0
     writes.
+
+    Args:
+        model: the model; its trainable parameters are measured under their own names.
+        optimizer: gives the learning rate of each parameter group.
+        path: `*.jsonl`, or `*.parquet` for Parquet parts beside each other. A log that exists is
+            continued as a new segment.
+        scaler: the GradScaler of mixed precision, if there is one.
+        clip: clip gradients to this norm in `after_backward`, with the norm just measured. Leave
+            the loop's own clip_grad_norm_ out then; it would do the same work again.
+        every: steps between two records of a metric, by the names of `Cadence`; 0 is never.
+        activations: True, module names or a regular expression; see `ActivationMaxima`.
+        start_step: the step that comes first; None goes on where the log stopped, or from 0.
+        micro_losses: "sum" where the loop divides the loss of each micro-batch by their number
+            before backward, "mean" where it does not.
+        reduce_loss: average the loss over all processes rather than record that of rank 0.
+        late_steps: steps that may wait on an accelerator before they are written; a killed process
+            loses them, an exception or exit does not. None is 10 there, 0 on a CPU.
+        part_rows: rows of a Parquet part.
+
+    Raises:
+        UsageError: the path can't be written or is no such log, or an option has no such value.
     """
 
     def __init__(
@@ -54,29 +75,6 @@ class Recorder:
         late_steps: int | None = None,
         part_rows: int = 1000,
     ) -> None:
-        """Open the log and look at the model.
-
-        Args:
-            model: the model; its trainable parameters are measured under their own names.
-            optimizer: gives the learning rate of each parameter group.
-            path: `*.jsonl`, or `*.parquet` for Parquet parts beside each other. A log that exists
-                is continued as a new segment.
-            scaler: the GradScaler of mixed precision, if there is one.
-            clip: clip gradients to this norm in `after_backward`, with the norm just measured.
-                Leave the loop's own clip_grad_norm_ out then; it would do the same work again.
-            every: steps between two records of a metric, by the names of `Cadence`; 0 is never.
-            activations: True, module names or a regular expression; see `ActivationMaxima`.
-            start_step: the step that comes first; None goes on where the log stopped, or from 0.
-            micro_losses: "sum" where the loop divides the loss of each micro-batch by their number
-                before backward, "mean" where it does not.
-            reduce_loss: average the loss over all processes rather than record that of rank 0.
-            late_steps: steps that may wait on an accelerator before they are written; a killed
-                process loses them, an exception or exit does not. None is 10 there, 0 on a CPU.
-            part_rows: rows of a Parquet part.
-
-        Raises:
-            UsageError: the path can't be written or is no such log, or an option has no such value.
-        """
         self._path = Path(path)
         if micro_losses not in ("mean", "sum"):
             raise UsageError(f"micro_losses is {micro_losses!r}", 'it is "mean" or "sum"')
@@ -179,11 +177,11 @@ class Recorder:
         if not self._open:
             return
         current = self._current = self._current or Step(self._next, self._segment)
-        if loss is not None and (self._first or due(current.step, self._every.loss)):
+        if loss is not None and self._due(self._every.loss):
             value = self._single(loss)
             if self._active:
                 current.add("loss", value)
-        if self._writer and (self._first or due(current.step, self._every.batch)):
+        if self._writer and self._due(self._every.batch):
             for name, value in batch_statistics(batch).items():
                 current.add(name, value)
             for name, value in index_fields(indices).items():
@@ -209,7 +207,7 @@ class Recorder:
         if self._scaling.active:
             current.loss_scale = self._scaling.scale()
         if grad_norm is not None:
-            current.add("told_norm", grad_norm)
+            current.add("told_norm", plain(grad_norm))
         if self._clip is not None:
             self._scaling.unscale()
         if scaled is None:
@@ -241,9 +239,7 @@ class Recorder:
         try:
             fetch(steps)
         except RuntimeError as err:  # a device that has failed: what the host knows is left
-            self._watch.warn(
-                "device", f"numbers on the device are lost: {str(err).splitlines()[0]}"
-            )
+            self._watch.warn("device", f"numbers on it are lost: {str(err).splitlines()[0]}")
             for step in steps:
                 step.forget_device()
         self._write([self._row(step) for step in steps])
@@ -304,9 +300,7 @@ class Recorder:
                 f"after_backward: the loss has shape {tuple(loss.shape)}",
                 "hand over the single number that backward was called on",
             )
-        value = loss.detach()
-        if hasattr(value, "full_tensor"):
-            value = value.full_tensor()
+        value = plain(loss)
         value = mean_over_ranks(value) if self._reduce_loss else value
         # A copy: the loop may go on to change it in place.
         return value.reshape(()).clone()
@@ -315,9 +309,8 @@ class Recorder:
         if not self._active and self._clip is None:
             return
         every = self._every
-        current.layers_due = self._first or due(current.step, every.layers)
-        wanted = self._first or due(current.step, every.grad_norm) or current.layers_due
-        if wanted or self._clip is not None:
+        current.layers_due = self._due(every.layers)
+        if self._due(every.grad_norm) or current.layers_due or self._clip is not None:
             current.grads, current.grad_norms = self._grad_norms(), {}
             self.gradients_seen = self.gradients_seen or bool(current.grads)
         if self._clip is not None:
@@ -325,7 +318,7 @@ class Recorder:
             clip(gradients, current.grads, self._clip)
         if not self._active or every.param_norm == 0:
             return
-        wanted = self._first or due(current.step, every.param_norm) or self._look_at_parameters
+        wanted = self._due(every.param_norm) or self._look_at_parameters
         if self._on_host:
             # No device to wait for: parameters are looked at in the very step that went wrong.
             fetch([current])
@@ -370,10 +363,8 @@ class Recorder:
             self._look_at_parameters = not param_norms
         if not self._writer:
             return {}
-        values: dict[str, float | None] = {"the loss": loss}
-        values |= {f"the gradient of {name}": v for name, v in step.layer_grads().items()}
-        values |= {f"the weights {name}": v for name, v in param_norms.items()}
-        self._watch.name_bad(step.step, values)
+        if not_finite(loss, grad_norm, *param_norms.values()):
+            self._watch.name_bad(step.step, loss, step.layer_grads(), param_norms)
         worth = self._watch.worth_layers(grad_norm, loss)
         with_layers = self._every.layers > 0 and (step.layers_due or worth or bool(param_norms))
         return row_of(step, self._param_norm, with_layers, self.micro_losses)
@@ -390,5 +381,8 @@ class Recorder:
 
     def _wake_hooks(self) -> None:
         if self._activations:
-            wanted = self._first or due(self._next, self._every.activations)
-            self._activations.awake = self._writer and wanted
+            self._activations.awake = self._writer and self._due(self._every.activations)
+
+    def _due(self, cadence: int) -> bool:
+        """Whether the present step records what has this cadence; the first one records all."""
+        return cadence > 0 and (self._first or self._next % cadence == 0)

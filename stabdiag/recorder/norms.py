@@ -94,7 +94,7 @@ def _over_processes(
 
 
 def _foreach(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Norms in float32 (float64 for float64), in the order given."""
+    """Norms in float32, or float64 for float64, in the order given."""
     norms: list[Tensor] = [torch.empty(0)] * len(tensors)
     by_type: dict[torch.dtype, list[int]] = {}
     for index, tensor in enumerate(tensors):
@@ -102,7 +102,7 @@ def _foreach(tensors: Sequence[Tensor]) -> list[Tensor]:
     for dtype, indices in by_type.items():
         group = [tensors[i] for i in indices]
         for index, norm in zip(indices, _one_type(group, dtype), strict=True):
-            norms[index] = norm.abs().float() if norm.dtype != torch.float64 else norm
+            norms[index] = norm
     return norms
 
 

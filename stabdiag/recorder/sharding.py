@@ -68,6 +68,14 @@ def is_dtensor(tensor: Tensor) -> bool:
     return hasattr(tensor, "device_mesh") and hasattr(tensor, "to_local")
 
 
+def plain(value: Any) -> Any:
+    """Return a tensor without its graph and whole, where processes hold parts of it."""
+    if isinstance(value, Tensor):
+        value = value.detach()
+        return value.full_tensor() if is_dtensor(value) else value
+    return value
+
+
 def local_part(tensor: Any) -> tuple[Tensor, tuple[Any, ...]]:
     """Return this process's part of a DTensor and the process groups that hold the other parts.
 

@@ -63,12 +63,19 @@ class Watch:
                 "clip_grad_norm_ returned as grad_norm=",
             )
 
-    def name_bad(self, step: int, values: Mapping[str, float | None]) -> None:
+    def name_bad(
+        self,
+        step: int,
+        loss: float | None,
+        gradients: Mapping[str, float],
+        weights: Mapping[str, float],
+    ) -> None:
         """Warn once of the first values that are not finite, by name."""
-        names = [name for name, value in values.items() if not_finite(value)]
-        if names:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            self.warn("not finite", f"step {step}: not finite: {', '.join(names[:3])}{more}")
+        names = ["the loss"] if not_finite(loss) else []
+        names += [f"the gradient of {name}" for name, v in gradients.items() if not_finite(v)]
+        names += [f"the weights {name}" for name, v in weights.items() if not_finite(v)]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        self.warn("not finite", f"step {step}: not finite: {', '.join(names[:3])}{more}")
 
     def warn(self, kind: str, text: str) -> None:
         """Warn, once for each kind."""

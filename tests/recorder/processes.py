@@ -76,6 +76,7 @@ def record(folder: Path, way: str, rank: int, world: int, **options: Any) -> Non
     With `at_end` the norms are taken by the autograd engine's own end of the backward pass.
     """
     at_end = options.pop("at_end", False)
+    clip_first = options.pop("clip_first", None)
     nan_at, nan_rank = options.pop("nan_at", None), options.pop("nan_rank", 0)
     model = WAYS[way](tiny_model())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -92,7 +93,8 @@ def record(folder: Path, way: str, rank: int, world: int, **options: Any) -> Non
                 loss.backward()
             else:
                 loss.backward()
-                rec.after_backward(loss, indices=step)
+                told = clip_first and nn.utils.clip_grad_norm_(model.parameters(), clip_first)
+                rec.after_backward(loss, indices=step, grad_norm=told)
             optimizer.step()
             rec.after_step()
             optimizer.zero_grad()
@@ -112,6 +114,8 @@ def main(folder: Path, rank: int, world: int) -> None:
         record(folder, way, rank, world)
         record(folder, way, rank, world, name=f"{way}_clip", clip=0.1, reduce_loss=True)
         record(folder, way, rank, world, name=f"{way}_end", at_end=True)
+    for way in ("ddp", "fsdp2"):
+        record(folder, way, rank, world, name=f"{way}_told", clip_first=0.1)
     late = {"late_steps": 2, "nan_at": 1, "nan_rank": 1}
     record(folder, "fsdp2", rank, world, name="fsdp2_nan", **late)
     record(folder, "ddp", rank, world, name="ddp_nan", **late)

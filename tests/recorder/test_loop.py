@@ -80,6 +80,23 @@ def test_a_cadence_can_be_set_for_each_metric(tmp_path: Path) -> None:
     assert not any(name.startswith("grad_norm/") for row in rows for name in row)
 
 
+def test_what_has_cadence_0_is_never_recorded(tmp_path: Path) -> None:
+    every = dict.fromkeys(("loss", "grad_norm", "param_norm", "layers", "activations", "batch"), 0)
+    train(tmp_path / "run.jsonl", 2, every=every, activations=True)
+    rows = strict_rows(tmp_path / "run.jsonl")
+    assert rows == [{"step": step, "segment": 0, "lr": 0.05} for step in range(2)]
+
+
+def test_a_model_may_mix_precisions(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 4).double(), nn.Linear(4, 4), nn.Linear(4, 4).bfloat16())
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 0.5)
+    with Recorder(model, sgd(model), tmp_path / "run.jsonl", clip=100.0) as rec:
+        rec.after_backward(1.0)
+    (row,) = strict_rows(tmp_path / "run.jsonl")
+    assert row["grad_norm"] == pytest.approx(0.5 * 60**0.5, rel=1e-8)
+
+
 @pytest.mark.parametrize(
     ("every", "said", "todo"),
     [

@@ -97,6 +97,15 @@ def test_every_process_counts_and_one_writes(folder: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["ddp", "fsdp2"])
+def test_a_loop_that_clips_first_hands_over_the_norm(
+    folder: Path, alone: dict[str, list[dict[str, Any]]], way: str
+) -> None:
+    for row, expected in zip(strict_rows(folder / f"{way}_told.jsonl"), alone["clip"], strict=True):
+        for name in [name for name in expected if name.startswith("grad_norm")]:
+            assert row[name] == pytest.approx(expected[name], rel=1e-4), name
+
+
+@pytest.mark.parametrize("way", ["ddp", "fsdp2"])
 def test_a_nan_on_another_process_is_seen_in_the_gradients(folder: Path, way: str) -> None:
     """Also: the look at the parameters that it brings is taken by all processes at one step."""
     rows = strict_rows(folder / f"{way}_nan.jsonl")

@@ -120,7 +120,13 @@ def test_fewer_points_never_make_it_sure_of_another_cause(
         assert report.verdict.cause in ("none", "inconclusive")
 
 
-LEFT_OUT: list[tuple[str, ...]] = [("grad_norm",), ("param_norm",), ("lr",), ("layers",), ("batch",)]
+LEFT_OUT: list[tuple[str, ...]] = [
+    ("grad_norm",),
+    ("param_norm",),
+    ("lr",),
+    ("layers",),
+    ("batch",),
+]
 LEFT_OUT += [("layers", "batch"), ("grad_norm", "param_norm", "layers"), ("param_norm", "lr")]
 LEFT_OUT += [("grad_norm", "param_norm", "lr", "layers", "batch", "loss_scale")]
 

@@ -125,3 +125,18 @@ def test_twenty_restarts_are_told_apart(tmp_path: Path) -> None:
     report = report_of(tmp_path, {k: v[order] for k, v in one.items()})
     assert len(report.run.segments) == 20
     assert quiet(report)
+
+
+@pytest.mark.xfail(strict=True, reason="its end is a step of the next segment, which lies before")
+def test_an_episode_before_a_restart_ends_no_earlier_than_it_began(tmp_path: Path) -> None:
+    columns = restarted()
+    columns["loss"][AT - 1] = np.nan
+    for episode in report_of(tmp_path, columns).episodes:
+        assert episode.end_step is None or episode.end_step >= episode.onset_step
+
+
+@pytest.mark.xfail(strict=True, reason="Inf - Inf where the repeated steps are compared")
+def test_infinite_losses_on_both_sides_of_a_restart(tmp_path: Path) -> None:
+    columns = restarted()
+    columns["loss"][[AT - 5, AT + BACK - 5]] = np.inf
+    assert report_of(tmp_path, columns).run.series["loss"].non_finite == 1

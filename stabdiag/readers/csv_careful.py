@@ -18,7 +18,7 @@ from stabdiag.readers.source import Block
 
 # A block has one cell for every two bytes at most; far more means that one monster row sets the
 # width of millions of short ones.
-_MOST_LINES_OF_A_CELL = 1000
+MOST_LINES_OF_A_CELL = 1000
 _MOST_CELLS = 64 << 20
 
 
@@ -76,7 +76,7 @@ def _quoted(text: str, table: CsvTable) -> Iterator[tuple[int, list[str]]]:
     while number < len(lines):
         line = lines[number]
         end = ends.get(number, number)
-        if end - number > _MOST_LINES_OF_A_CELL or _are_rows(lines[number + 1 : end], table):
+        if end - number > MOST_LINES_OF_A_CELL or _are_rows(lines[number + 1 : end], table):
             end = number
         cells = _split("\n".join(lines[number : end + 1]), table)
         if end > number and len(cells) != len(table.columns):

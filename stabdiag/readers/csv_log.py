@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
-from stabdiag.readers.csv_careful import careful_pieces
+from stabdiag.readers.csv_careful import MOST_LINES_OF_A_CELL, careful_pieces
 from stabdiag.readers.csv_dialect import Dialect, dialect_of
 from stabdiag.readers.csv_end import without_cut_row
 from stabdiag.readers.csv_fast import fast_piece
@@ -19,8 +19,7 @@ from stabdiag.readers.tally import Tally
 
 # A block that is not clean is tried again in parts of this size, so that one odd line costs little.
 _PART_BYTES = 1 << 20
-# A quoted cell may hold newlines; more blocks than this without its end mean a stray quote.
-_QUOTED_BLOCKS = 2
+_LONGEST_OPEN_BYTES = 32 << 20
 
 
 def read_csv(source: Source) -> LogTable:
@@ -127,24 +126,36 @@ def _after_header(source: Source, first_data_line: int) -> Iterator[Block]:
 
 
 def _whole_rows(lines: Iterator[Block]) -> Iterator[Block]:
-    """Join blocks that are divided inside a quoted cell."""
-    held: list[Block] = []
-    odd = False
+    """Move the start of a quoted cell that goes on in the next block over to that block."""
+    carried: Block | None = None
     for block in lines:
-        held.append(block)
-        if b'"' in block.data:
-            odd ^= block.data.count(b'"') % 2 == 1
-        if not odd or len(held) >= _QUOTED_BLOCKS:
-            yield _joined(held)
-            held, odd = [], False
-    if held:
-        yield _joined(held)
+        if carried is not None:
+            block = Block(carried.first_line, carried.data + block.data)
+        start = _start_of_open_cell(block.data)
+        carried = None
+        if start < len(block.data) and len(block.data) - start <= _LONGEST_OPEN_BYTES:
+            whole = Block(block.first_line, block.data[:start])
+            carried = Block(block.first_line + whole.newlines, block.data[start:])
+            block = whole
+        if block.data:
+            yield block
+    if carried is not None:
+        yield carried
 
 
-def _joined(held: list[Block]) -> Block:
-    if len(held) == 1:
-        return held[0]
-    return Block(held[0].first_line, b"".join(block.data for block in held))
+def _start_of_open_cell(data: bytes) -> int:
+    """Return where the line begins that opens a quote which stays open; the data's end if none."""
+    if b'"' not in data or data.count(b'"') % 2 == 0:
+        return len(data)
+    end = len(data)
+    for _ in range(MOST_LINES_OF_A_CELL):
+        start = data.rfind(b"\n", 0, max(0, end - 1)) + 1
+        if data.count(b'"', start, end) % 2:
+            return start
+        end = start
+        if end == 0:
+            break
+    return len(data)
 
 
 def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
@@ -155,7 +166,7 @@ def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
         table.drop_held()
         table.last_size = len(table.columns)
         yield piece
-    elif len(block.data) <= _QUOTED_BLOCKS * _PART_BYTES:
+    elif len(block.data) <= 2 * _PART_BYTES:
         yield from careful_pieces(block, table)
     else:
         for part in _whole_rows(block.parts(_PART_BYTES)):

@@ -11,7 +11,7 @@ from typing import Any
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
 from stabdiag.readers.pieces import assemble
-from stabdiag.readers.records import Record, records_piece, row_kinds, without_empty_parents
+from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
 from stabdiag.readers.series_name import SCALAR_EXPORT, series_name
 from stabdiag.readers.source import Source, whole_text
 from stabdiag.readers.tally import Tally
@@ -36,7 +36,7 @@ def read_json(source: Source) -> LogTable:
         raise InputError(f"{source.name}: a JSON document without records", _TODO)
     trainer_state = isinstance(document, dict) and "log_history" in document
     cells = assemble([records_piece(list(enumerate(records, start=1)), tally)])
-    names = without_empty_parents(cells.names, cells)
+    names = tree_order(cells)
     is_export = names[:2] == SCALAR_EXPORT[:2] and len(names) == 3
     return LogTable(
         files=(source.name,),

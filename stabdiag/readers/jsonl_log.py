@@ -11,7 +11,7 @@ from stabdiag.errors import InputError
 from stabdiag.model import LogTable
 from stabdiag.readers.jsonl_fast import fast_piece
 from stabdiag.readers.pieces import Piece, assemble
-from stabdiag.readers.records import Record, records_piece, row_kinds, without_empty_parents
+from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
 from stabdiag.readers.source import Block, Source, blocks
 from stabdiag.readers.tally import Tally
 
@@ -51,7 +51,7 @@ def read_jsonl(source: Source) -> LogTable:
             f"{source.name}: no line holds a JSON object",
             'name a log with one JSON object a line, such as {"step": 1, "loss": 2.5}',
         )
-    names = without_empty_parents(cells.names, cells)
+    names = tree_order(cells)
     return LogTable(
         files=(source.name,),
         format="jsonl",

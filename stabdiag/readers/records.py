@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -117,21 +117,23 @@ def _number(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def without_empty_parents(names: Iterable[str], cells: Assembled) -> tuple[str, ...]:
-    """Put "a/b" in the place of an "a" that is only ever null where others have an object."""
-    names = tuple(names)
-    children: dict[str, list[str]] = {}
-    for name in names:
-        for position, letter in enumerate(name):
-            if letter == "/":
-                children.setdefault(name[:position], []).append(name)
-    kept: dict[str, None] = {}
-    for name in names:
-        if name not in children or cells.load([name])[name].logged.any():
-            kept[name] = None
-        else:
-            kept |= dict.fromkeys(children[name])
-    return tuple(kept)
+def tree_order(cells: Assembled) -> tuple[str, ...]:
+    """Order columns by the tree of their keys, siblings by first appearance.
+
+    A key that is only ever null where other records have an object under it is left out.
+    """
+    rank: dict[str, int] = {}
+    places: dict[str, tuple[int, ...]] = {}
+    parents: set[str] = set()
+    for name in cells.names:
+        prefixes = [name[:i] for i, letter in enumerate(name) if letter == "/"]
+        parents.update(prefixes)
+        places[name] = tuple(rank.setdefault(key, len(rank)) for key in (*prefixes, name))
+    return tuple(
+        name
+        for name in sorted(places, key=lambda name: places[name])
+        if name not in parents or cells.load([name])[name].logged.any()
+    )
 
 
 def row_kinds(log: Assembled) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ JOINT = (
     ("loss_lingers", "param_quiet", "lingers_at_usual_steps"),
     ("new_level", "param_quiet", "level_at_usual_steps"),
 )
+RISES = frozenset({"loss_event", "loss_explodes", "diverged", "collapsed", "new_level"})
 SHAPE = frozenset(
     {
         "one_step",
@@ -65,6 +66,8 @@ def joined(signs: Iterable[Sign]) -> list[Sign]:
     loss that lingers while the parameters took their usual steps was not damaged by an update.
     """
     kept = list(signs)
+    if any(s.name == "exact_ratio" for s in kept):  # the unit changed: no rise is one
+        kept = [s for s in kept if s.name not in RISES]
     by = {(s.episode, s.name): s for s in kept}
     more = []
     for (episode, name), sign in by.items():

@@ -131,7 +131,7 @@ PARAM_JUMP = Rule(
     advice="Compare the checkpoint before and after; check the learning rate and the restore code.",
     thresholds=(
         Threshold("min_usual", 4.0, "times the usual change", "healthy runs stay under 2.5"),
-        Threshold("min_log_change", 0.03, "log of the norm", "smaller changes are rounding"),
+        Threshold("min_log_change", 0.05, "log of the norm", "smaller changes are no jump"),
     ),
     sources=("labelled fault-injection runs, section 3",),
 )

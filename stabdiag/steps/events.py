@@ -17,8 +17,10 @@ from stabdiag.signals.spikes import Spike, find_spikes
 from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
+COARSE = 5  # steps between points from which a log is coarse
 BROAD_SHARE = 0.15  # of the loss range
 BROAD_SCORE = 0.75  # of the score that a level shift needs
+FAMILIAR_POINTS, FAMILIAR_TIMES, FAMILIAR_SHARE = 200, 3, 0.8
 CLEAR_SCORE = 8.0  # score from which a height of a share of the level is enough
 SHIFT_POINTS = 5  # a level shift is the median of so many points
 SHIFT_SCALE = float(np.sqrt(SHIFT_POINTS) / 1.25)  # from its height in spreads to its score
@@ -101,9 +103,11 @@ def loss_spikes(view: View) -> list[Event]:
         low = _ahead_median(loss, SHIFT_POINTS) * loss.unit >= height * np.abs(loss.base.center)
         # a step of a sixth of the range is worth a lower score: coarse logs have few points for it
         broad = _ahead_median(loss, SHIFT_POINTS) >= BROAD_SHARE
+        broad &= loss.track.cadence >= COARSE
         broad &= shift >= BROAD_SCORE * SHIFT_SCALE * loss.median_threshold
         tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
         lasting = ((shift >= SHIFT_SCALE * loss.median_threshold) & tall) | broad
+    lone &= ~_familiar(loss, lone)
     hot = lone | pair | joint | (lasting & (loss.z > 1.5))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []
@@ -119,6 +123,19 @@ def loss_spikes(view: View) -> list[Event]:
 
 def _with_score(event: Event, value: float) -> Event:
     return Event(**{**event.__dict__, "score": value})
+
+
+def _familiar(loss: Scored, lone: Mask) -> Mask:
+    """Lone points no higher than several others shortly before: part of the distribution, [N].
+
+    A mixture with a harder source in every tenth step has a spread that the MAD can't see.
+    """
+    out = np.zeros(lone.size, dtype=np.bool_)
+    excess = np.nan_to_num(loss.excess, nan=-np.inf)
+    for i in np.flatnonzero(lone)[:MANY].tolist():
+        before = excess[max(0, i - FAMILIAR_POINTS) : i]
+        out[i] = np.count_nonzero(before >= FAMILIAR_SHARE * excess[i]) >= FAMILIAR_TIMES
+    return out
 
 
 def _tall(loss: Scored, height: float) -> Mask:

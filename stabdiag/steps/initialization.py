@@ -67,12 +67,14 @@ def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:
     if loss * scratch > 0:
         text = "the loss falls by a factor in the first 50 steps"
         signs.append(Sign("loss_falls_at_once", loss * scratch, text, at, ("loss",)))
-    if gradient * scratch > 0:
+    # large models start with a large gradient in health: it counts beside a loss that falls fast
+    steep = min(gradient, 2.0 * loss) * scratch
+    if steep > 0:
         text = "the grad norm falls by a factor in the first 50 steps"
-        signs.append(Sign("grad_falls_at_once", gradient * scratch, text, at, ("grad_norm",)))
+        signs.append(Sign("grad_falls_at_once", steep, text, at, ("grad_norm",)))
     _flat(view, scratch, signs)
     if loss and gradient:
-        both = min(1.0, loss) * min(1.0, gradient)
+        both = min(1.0, loss) * min(1.0, gradient) * ramp(_first_loss(view), 3.0, 4.5)
         text = "loss and grad norm both start far above their level 50 steps on and fall at once"
         signs.append(Sign("initial_transient", both, text, (_first(view),), ("loss", "grad_norm")))
     _norm(view, findings, signs, looked)

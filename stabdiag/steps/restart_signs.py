@@ -69,7 +69,8 @@ def _onsets(timeline: Timeline, signs: list[Sign]) -> None:
     count = len(timeline.restarts)
     if count >= 2 and len(hit) >= 0.8 * count and elsewhere <= len(hit) // 2:
         text = f"a spike follows {len(hit)} of the {count} restarts"
-        signs.append(Sign("at_every_restart", 1.0, text, tuple(sorted(hit))[:6], ("loss",)))
+        steps = tuple(r.step for r in timeline.restarts[:6])
+        signs.append(Sign("at_every_restart", 1.0, text, steps, ("loss",)))
 
 
 def _exact_ratio(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:

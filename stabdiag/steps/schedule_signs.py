@@ -52,6 +52,12 @@ def _near(timeline: Timeline, number: int, jump: LrChange) -> bool:
     return -view.cadence <= after <= view.limits(LR_JUMP, "max_points") * view.cadence
 
 
+def _by_design(timeline: Timeline) -> bool:
+    """Whether the rate leaps to the same height again and again: a cyclic schedule."""
+    tops = [j.after for j in timeline.jumps]
+    return len(tops) >= 2 and max(tops) < 1.05 * min(tops)
+
+
 def _jump(timeline: Timeline, jump: LrChange, findings: list[Finding], signs: list[Sign]) -> None:
     text = f"the learning rate rose {jump.ratio:.3g} times to {jump.after:.3g} at step {jump.step}"
     near = [i for i in timeline.judged if _near(timeline, i, jump)]
@@ -65,6 +71,8 @@ def _jump(timeline: Timeline, jump: LrChange, findings: list[Finding], signs: li
         )
     )
     strength = ramp(jump.ratio, 1.3, 2.0)
+    if _by_design(timeline):
+        strength *= 0.3
     signs += [Sign("lr_jump", strength, text, (jump.step,), ("lr",), i) for i in near]
 
 

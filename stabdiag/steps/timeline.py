@@ -17,6 +17,7 @@ from stabdiag.steps.tracks import is_signed
 from stabdiag.steps.view import View
 
 FIRST_OF = 0.5  # the first episode at least so severe, of the worst, is where it began
+PASSING = 0.3  # of the final rise: a spike so small that passed is not what the run ended in
 MOST_JUDGED = 12  # episodes weighed one by one
 LEAST = 0.7  # severity of an episode that may carry the verdict
 
@@ -78,7 +79,7 @@ def isolate(view: View) -> Timeline:
         passing = early.recovered and early.loss_event is not None
         if passing and early.end is not None and early.end < step:
             size = early.loss_event.size if early.loss_event is not None else 0.0
-            if view.loss is not None and size < diverged.rise / view.loss.unit:
+            if view.loss is not None and size < PASSING * diverged.rise / view.loss.unit:
                 primary = None  # a blip that passed is not what the run ended in
     return Timeline(
         view=view,

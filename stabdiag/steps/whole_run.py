@@ -16,6 +16,7 @@ from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import is_signed, track
 from stabdiag.steps.view import View
 
+CHANCE_POINTS = 20  # at a uniform guess from first to last, no more points are needed
 SAME_DISTANCE = 0.02  # spread of the distances between spikes that come with a period
 
 COMMON_VOCABULARIES = (
@@ -116,7 +117,7 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
         return
     limits = view.limits
     x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
-    if x.size < limits(PLATEAU, "min_points") or float(np.min(x)) <= 0:
+    if x.size < CHANCE_POINTS or float(np.min(x)) <= 0:
         return
     if step[0] > 0.1 * step[-1] and step[0] - 0 > 10 * view.cadence and not _offset(view):
         return
@@ -127,6 +128,8 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     most = limits(PLATEAU, "max_gain")
     text = f"the loss gained only {gain:.1%} over {x.size} points ({first:.4g} to {last:.4g})"
     vocabulary = _vocabulary(view, last) if gain < 2 * most else None
+    if x.size < limits(PLATEAU, "min_points") and vocabulary is None:
+        return
     if vocabulary is not None:
         text += f"; it sits at ln({vocabulary}), a uniform guess"
     strength = 1.0 - ramp(gain, most, 2 * most)

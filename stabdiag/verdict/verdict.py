@@ -24,6 +24,7 @@ WORDS = {
     "vanishing": "vanishing gradients",
     "none": "no fault",
 }
+AT_RESTART = ("schedule_reset", "rise_at_restart", "drop_at_restart", "at_every_restart")
 WHOLE_RUN = ("initialization", "architecture", "weight_decay", "vanishing")
 
 
@@ -70,7 +71,10 @@ def _cause(timeline: Timeline, attribution: Attribution) -> tuple[str, float]:
 
 def _health(timeline: Timeline, cause: str, findings: tuple[Finding, ...]) -> Health:
     if cause == "none":
-        return "healthy"
+        loud = any(
+            f.severity >= Severity.WARNING and not f.rule.startswith("SD7") for f in findings
+        )
+        return "unstable" if loud else "healthy"
     if timeline.diverged is not None or _ends_broken(timeline):
         return "diverged"
     if cause == "inconclusive" and not any(f.severity >= Severity.WARNING for f in findings):
@@ -89,7 +93,9 @@ def _ends_broken(timeline: Timeline) -> bool:
     if track is None or main.segment != int(track.segment[-1]):
         return False
     if main.kind == "loss_scale_collapse":
-        return True
+        norm = view.grad_track
+        last = norm.value[-20:] if norm is not None else np.full(1, np.nan)
+        return bool(np.mean(~np.isfinite(last)) >= 0.5)  # else the scale fell and training went on
     # a NaN grad norm beside a loss that goes on falling: the log is the first suspect
     return main.kind == "non_finite" and (view.loss is None or main.loss_onset is not None)
 
@@ -102,11 +108,7 @@ def _onset(
         return None if main is None or cause == "none" else main.onset
     first = _first_step(timeline)
     leading = attribution.best.cause if cause == "inconclusive" else cause
-    whole = [
-        s.steps[0]
-        for s in signs
-        if s.name in ("schedule_reset", "rise_at_restart", "drop_at_restart") and s.steps
-    ]
+    whole = [s.steps[0] for s in signs if s.name in AT_RESTART and s.steps]
     spikes = [s.steps[0] for s in signs if s.name == "same_layers" and s.steps]
     if spikes and leading == "architecture":
         return spikes[0]
@@ -118,8 +120,9 @@ def _onset(
         return whole[0]
     if main is not None:
         return main.onset
-    if timeline.diverged_step is not None:
-        return timeline.diverged_step
+    slow = [s.steps[0] for s in signs if s.name == "slow_rise" and s.steps]
+    if timeline.diverged_step is not None or slow:
+        return timeline.diverged_step if timeline.diverged_step is not None else slow[0]
     return first
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stabdiag.columns.aliases import BEFORE_CLIPPING, DETECTION_PARTS
 from stabdiag.columns.layers import without_split_metric
-from stabdiag.columns.names import words
+from stabdiag.columns.names import RUN_SEPARATOR, words
 from stabdiag.columns.recognise import Candidate
 from stabdiag.columns.records import ColumnRole, RoleKind
 from stabdiag.model import Column, Note
@@ -97,7 +97,7 @@ def _settled(role: ColumnRole, winners: Mapping[str, str]) -> ColumnRole:
     if role.kind not in _SINGLE or "/" in role.name or winners.get(role.name) == role.column:
         return role
     winner = winners.get(role.name, "the column given for it")
-    metric = role.column if role.run is None else role.column.rsplit(" - ", 1)[-1]
+    metric = role.column if role.run is None else role.column.rsplit(RUN_SEPARATOR, 1)[-1]
     why = f"also a name of {role.name.replace('_', ' ')}, which is read from {winner}"
     if role.name == "loss":
         return replace(role, name=f"loss/{metric}", why=why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from stabdiag.columns.aliases import BY_NAME
 from stabdiag.columns.names import EVAL_WORDS, words
 
 
@@ -49,7 +50,7 @@ NOT_A_LAYER = _set(
     "global_norm total_norm grad_norm param_norm norm_total cosine variance kurtosis snr pre_clip "
     "post_clip decay accumulation_steps step"
 )
-_LONGEST_STATISTIC = max(map(len, NOT_A_LAYER))
+_LONGEST_STATISTIC = max(map(len, (*NOT_A_LAYER, *BY_NAME)))
 # A statistic written after the layer: "gradients/fc.weight/std" is no norm.
 _OTHER_STATISTIC = _set(
     "std var min median rms_std hist histogram kurtosis nan_count inf_count zeros sparsity "
@@ -98,6 +99,9 @@ def _checked(metric: str, prefix: str, rest: str) -> tuple[str, str] | None:
     only = words(rest) if len(rest) <= _LONGEST_STATISTIC else ""
     # "grads/norm" is the whole; under "grad_norm/" a layer may well be called norm.
     if only in NOT_A_LAYER and not (only == "norm" and "norm" in prefix):
+        return None
+    # "update/loss" is the loss of an update: only a prefix that is a norm itself makes it a layer.
+    if "norm" not in prefix and (only in BY_NAME or only.endswith("loss")):
         return None
     layer, slash, statistic = rest.rpartition("/")
     if slash:

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from stabdiag.columns.records import Scope
 
+# Between the run and the metric in the columns of a chart export.
+RUN_SEPARATOR = " - "
 TRAIN_WORDS = frozenset({"train", "training", "trainer"})
 EVAL_WORDS = frozenset(
     {"val", "valid", "validation", "eval", "evaluation", "dev", "test", "heldout", "holdout"}

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 from stabdiag.columns.aliases import ALIASES, CANONICAL
+from stabdiag.columns.names import RUN_SEPARATOR
 from stabdiag.columns.records import ColumnRole, RoleKind, Scope
 from stabdiag.errors import UsageError
 from stabdiag.model import LAYER_METRICS, LogTable
@@ -27,7 +28,9 @@ def given_roles(
     if step_column is not None:
         pairs.append(("step", step_column))
     for canonical, column in pairs:
-        if column not in table.names:
+        # In a chart export the metric alone stands for that column of every run.
+        columns = [n for n in table.names if n == column or n.endswith(f"{RUN_SEPARATOR}{column}")]
+        if not columns:
             todo = "`stabdiag columns` lists the columns"
             raise UsageError(
                 f"{table.files[0]} has no column {column!r}", _nearest(column, table.names) or todo
@@ -39,7 +42,7 @@ def given_roles(
                 f"no series is called {canonical!r}",
                 _nearest(canonical, _SERIES) or f"known series: {', '.join(_SERIES)}",
             )
-        given[column] = canonical
+        given |= dict.fromkeys([column] if column in columns else columns, canonical)
     return given
 
 

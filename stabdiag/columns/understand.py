@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from stabdiag.columns.choose import Chosen, choose, rivals
-from stabdiag.columns.names import words
+from stabdiag.columns.names import RUN_SEPARATOR, words
 from stabdiag.columns.overrides import given_role, given_roles
 from stabdiag.columns.recognise import Candidate, recognise
 from stabdiag.columns.records import ColumnPlan, ColumnRole, RoleKind
@@ -18,7 +18,6 @@ from stabdiag.columns.step_column import check_step, choose_step
 from stabdiag.columns.whole_model import is_whole_model
 from stabdiag.model import Column, LogTable, Mask, Note
 
-RUN_SEPARATOR = " - "
 _COUNTERS = ("step", "epoch", "tokens")
 # Share of its steps that a clock must not run backwards in; a restart sets it back.
 _RISING = 0.9
@@ -55,10 +54,11 @@ def understand(
         candidates = [_in_its_rows(candidate, loaded, said) for candidate in candidates]
     if table.format == "tensorboard":
         candidates = _named_by_file(candidates)
-    taken = {name: column for column, name in given.items()}
-    chosen = [
-        choose([c for c in candidates if c.role.run == run], taken, loaded) for run in (*wide, None)
-    ]
+    chosen = []
+    for run in (*wide, None):
+        own = [c for c in candidates if c.role.run == run]
+        taken = {c.role.name: c.role.column for c in own if c.role.column in given}
+        chosen.append(choose(own, taken, loaded))
     roles = {role.column: role for part in chosen for role in part.roles}
     step, axis = _step(table, candidates, roles, loaded, step_column)
     run_column = run_column_of(table, list(roles.values()), step) if not wide else None
@@ -77,9 +77,12 @@ def understand(
 
 
 def _wide_runs(names: Sequence[str]) -> tuple[str, ...]:
-    """Runs of a chart export: every column but the first is "<run> - <metric>"."""
+    """Runs of a chart export: every column but counters is "<run> - <metric>"."""
     inner = [name for name in names if RUN_SEPARATOR in name]
-    if not inner or len(names) - len(inner) > 2:
+    if not inner:
+        return ()
+    around = [recognise(name, name, "number").role.kind for name in names if name not in inner]
+    if any(kind not in (*_COUNTERS, "time", "ignored") for kind in around):
         return ()
     return tuple(dict.fromkeys(name.rpartition(RUN_SEPARATOR)[0] for name in inner))
 
@@ -114,9 +117,13 @@ def _checked_by_cells(candidate: Candidate, loaded: Mapping[str, Column]) -> Can
     if column is None or candidate.fit == (-1,):
         return candidate
     value = column.value[column.logged & np.isfinite(column.value)]
+    other = f"other/{role.column}"
     if role.kind == "tokens" and value.size and not value.any():
         why = "constantly 0: no count of tokens"
         return replace(candidate, role=replace(role, kind="ignored", name="", why=why))
+    if role.kind == "tokens" and value.size > 1 and value.min() == value.max():
+        why = "the same in every row: of one batch, no count"
+        return replace(candidate, role=replace(role, kind="other", name=other, why=why))
     if role.kind == "time" and value.size > 2 and np.mean(np.diff(value) >= 0) < _RISING:
         why = "a duration that doesn't rise: no clock"
         return replace(candidate, role=replace(role, kind="ignored", name="", why=why))

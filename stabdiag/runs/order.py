@@ -190,7 +190,8 @@ def _bounds(rows: Rows, state: _State) -> list[_Bound]:
     step, loss = state.step[state.at], rows.loss[state.at]
     back = np.flatnonzero(np.diff(step) < 0) + 1
     again = np.flatnonzero((np.diff(step) == 0) & (step[1:] == step[0])) + 1
-    again = again[np.abs(loss[again] - loss[again - 1]) > 0]
+    before, after = loss[again - 1], loss[again]
+    again = again[(before != after) & ~np.isnan(before) & ~np.isnan(after)]
     if again.size <= REPEATED_STARTS:
         back = np.union1d(back, again)
     bounds: list[_Bound] = []
@@ -248,7 +249,8 @@ def _goes_on(before: F64, after: F64) -> bool:
     first = float(np.median(past[:_LEVEL_POINTS]))
     last = float(np.median(past[-_LEVEL_POINTS:]))
     here = float(np.median(new[:_LEVEL_POINTS]))
-    noise = float(np.median(np.abs(np.diff(past[-_NOISE_POINTS:]))))
+    with np.errstate(over="ignore"):
+        noise = float(np.median(np.abs(np.diff(past[-_NOISE_POINTS:]))))
     apart = abs(first - last)
     return apart > 5 * noise and abs(here - last) < 0.25 * apart
 

@@ -31,6 +31,7 @@ MEANINGS = {
             "Train/Samples/train_loss",
             "learning/loss",
         ),
+        *("update/loss",),
         *("tr_loss", "per_token_loss", "metrics.loss", "trainLoss", "loss/mean"),
         *("info/learner/default_policy/learner_stats/total_loss", "actor_loss"),
     ],

@@ -120,6 +120,11 @@ def test_tokens_that_are_never_counted_are_ignored() -> None:
     assert column_for(plan, "tokens") is None
 
 
+def test_samples_of_each_batch_are_no_count() -> None:
+    plan = plan_of("step", "loss", samples=[512.0] * 4)
+    assert column_for(plan, "other/samples") == "samples"
+
+
 def test_time_is_a_clock_only_when_it_rises() -> None:
     assert column_for(plan_of("step", "loss", time=[1.0, 2.0, 3.0, 9.0]), "wall_time") == "time"
     assert column_for(plan_of("step", "loss", time=[0.5, 0.4, 0.5, 0.3]), "wall_time") is None
@@ -169,6 +174,22 @@ def test_a_chart_export_has_the_runs_in_its_column_names() -> None:
     assert plan.wide_runs == ("a - b.1", "a - b.2")
     kept = [(role.run, role.name) for role in plan.roles if role.kind == "metric"]
     assert kept == [("a - b.1", "loss"), ("a - b.2", "loss")]
+
+
+def test_the_metric_of_a_chart_export_can_be_said_for_all_runs() -> None:
+    table = table_of(
+        {"Step": UP} | {f"{run} - {name}": UP for run in "ab" for name in ("x", "loss")}
+    )
+    roles = {r.column: r.name for r in understand(table, {"loss": "x"}).roles}
+    assert (roles["a - x"], roles["b - x"]) == ("loss", "loss")
+    roles = {r.column: r.name for r in understand(table, {"loss": "a - x"}).roles}
+    assert (roles["a - x"], roles["a - loss"], roles["b - loss"]) == ("loss", "loss/loss", "loss")
+
+
+def test_a_dash_in_one_name_is_no_chart_export() -> None:
+    plan = plan_of("step", "loss", "left - right")
+    assert plan.wide_runs == ()
+    assert column_for(plan, "loss") == "loss"
 
 
 def test_stacked_runs_are_told_apart_by_their_column() -> None:

@@ -90,7 +90,7 @@ def test_a_metric_split_around_the_layer_is_taken_off_all_of_them() -> None:
             "gradients/fc.weight/std",
             "grad_norm/mean",
         ),
-        *("grad_norm", "train/grad_norm", "learning/grad_norm", "weight_decay", "weights/count"),
+        *("grad_norm", "train/grad_norm", "update/value_loss", "weight_decay", "weights/count"),
         *("norm/avg_shift_k", "train_grad_norm", "grad_norm_clipped", "max_activation"),
     ],
 )

@@ -40,7 +40,7 @@ class ActivationMaxima:
         def look(module: nn.Module, _: Any, output: Any) -> None:
             if not self.awake or not module.training:
                 return
-            tensor = first_real_tensor(output)
+            tensor: Any = first_real_tensor(output)
             if tensor is None or tensor.numel() == 0:
                 return
             with torch.no_grad():

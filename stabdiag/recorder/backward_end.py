@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def at_backward_end(tensor: Tensor, action: Callable[[], None]) -> None:
+def at_backward_end(tensor: Any, action: Callable[[], None]) -> None:
     """Call `action` at the end of the backward pass that goes through `tensor`.
 
     The gradients are then complete, also those that DDP or FSDP reduce over processes.

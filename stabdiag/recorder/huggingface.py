@@ -53,11 +53,10 @@ class HuggingFaceRecorder(TrainerCallback):
         self._processes = 1
         self._measured = self._loss_seen = False
 
-    def on_train_begin(
-        self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """Open the log and listen to the model."""
         self._close()
+        model, optimizer = named["model"], named["optimizer"]
         self._recorder = Recorder(
             model,
             optimizer,

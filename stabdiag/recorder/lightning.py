@@ -15,7 +15,7 @@ try:
     from lightning.pytorch import Callback
 except ImportError:
     try:
-        from pytorch_lightning import Callback
+        from pytorch_lightning import Callback  # type: ignore[assignment]
     except ImportError as err:
         raise MissingLibraryError(
             "LightningRecorder needs lightning, which can't be imported", "pip install lightning"

@@ -133,7 +133,7 @@ def clip(gradients: Sequence[Tensor], norms: Sequence[Norms], max_norm: float) -
     factor = torch.clamp(max_norm / (total + _CLIP_EPSILON), max=1.0)
     by_place: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for gradient in gradients:
-        local = gradient.detach()
+        local: Any = gradient.detach()
         local = local.to_local() if is_dtensor(local) else local
         local = local._values() if local.is_sparse else local
         by_place.setdefault((local.device, local.dtype), []).append(local)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 LIMIT = 0.02  # share of a step, at the default cadence
 VOCABULARY, WIDTH, HEADS, LAYERS, LENGTH = 16_384, 768, 12, 12, 128
@@ -86,7 +87,7 @@ def measured(steps: int, tokens: int) -> tuple[int, int, list[StepTime]]:
             ids = torch.randint(0, VOCABULARY, (tokens // LENGTH, LENGTH))
             start = time.perf_counter()
             logits = model(ids).flatten(0, 1)
-            loss = nn.functional.cross_entropy(logits, ids.roll(-1, 1).flatten())
+            loss: Any = nn.functional.cross_entropy(logits, ids.roll(-1, 1).flatten())
             loss.backward()
             backward = time.perf_counter()
             rec.after_backward(loss, batch=ids, indices=number)

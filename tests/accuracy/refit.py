@@ -34,6 +34,7 @@ F64 = NDArray[np.float64]
 WEIGHTS_FILE = Path(__file__).resolve().parents[2] / "stabdiag/causes/weights.py"
 OWN_CAUSE = 0.3  # share of the likelihood that asks for the label itself, not an alternative
 FOLDS = 5
+GRID = [(factor, ridge) for factor in (1.0, 1.2, 1.4, 1.6) for ridge in (0.3, 1.0, 3.0)]
 STEPS, RATE = 1500, 0.05  # of Adam: plain, and enough for some hundred weights
 
 
@@ -162,10 +163,11 @@ def summary(runs: Runs, share: F64) -> str:
         if (edges == b).any()
     ]
     sure = top >= 0.9
+    calibration = f"ECE {sum(gaps):.3f}, Brier {np.mean((top - right) ** 2):.3f}"
     return (
         f"faulty {right[faulty].mean():.3f} of {faulty.sum()}, "
-        f"quiet {none[~faulty].mean():.3f} of {(~faulty).sum()}, ECE {sum(gaps):.3f}, Brier {np.mean((top - right) ** 2):.3f}, wrong at "
-        f">= 0.9: {np.mean(~right[sure]) if sure.any() else 0:.3f} of {sure.sum()}, "
+        f"quiet {none[~faulty].mean():.3f} of {(~faulty).sum()}, {calibration}, "
+        f"wrong at >= 0.9: {np.mean(~right[sure]) if sure.any() else 0:.3f} of {sure.sum()}, "
         f"log loss {loss_of(runs, share):.3f}"
     )
 
@@ -186,21 +188,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Refit the weights from labelled runs.")
     parser.add_argument("--bench", type=Path, action="append", required=True, metavar="DIR")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--factor", type=float, help="instead of the chosen one")
+    parser.add_argument("--ridge", type=float, help="instead of the chosen one")
     parser.add_argument("--write", action="store_true", help=f"rewrite {WEIGHTS_FILE.name}")
     options = parser.parse_args(arguments)
     labels = [label for bench in options.bench for label in read_labels(bench) if shows(label)]
     runs = gather(labels, options.jobs)
-    for factor in (1.0, 1.4, 1.8):
+    for factor in (1.0, 1.4):
         print(f"reasoned x {factor}: {summary(runs, probabilities(runs.x, reasoned(factor)))}")
     best = (np.inf, 1.0, 1.0)
-    for factor in (1.0, 1.4, 1.8):
-        for ridge in (0.1, 0.3, 1.0, 3.0):
-            share = held_out(runs, factor, ridge)
-            print(f"held out, x {factor}, ridge {ridge}: {summary(runs, share)}")
-            best = min(best, (loss_of(runs, share), factor, ridge))
+    for factor, ridge in GRID if None in (options.factor, options.ridge) else ():
+        share = held_out(runs, factor, ridge)
+        print(f"held out, x {factor}, ridge {ridge}: {summary(runs, share)}")
+        best = min(best, (loss_of(runs, share), factor, ridge))
+    factor = options.factor if options.factor is not None else best[1]
+    ridge = options.ridge if options.ridge is not None else best[2]
     everything = np.ones(runs.fold.size, dtype=np.bool_)
-    table = fit(runs, everything, reasoned(best[1]), best[2])
-    print(f"chosen x {best[1]}, ridge {best[2]}: {summary(runs, probabilities(runs.x, table))}")
+    table = fit(runs, everything, reasoned(factor), ridge)
+    print(f"chosen x {factor}, ridge {ridge}: {summary(runs, probabilities(runs.x, table))}")
     if options.write:
         text = WEIGHTS_FILE.read_text(encoding="utf-8")
         head = text[: text.index("PRIOR: dict")]

@@ -52,6 +52,7 @@ class Examination:
 
     @property
     def deciding(self) -> tuple[Sign, ...]:
+        """The signs that the verdict rests on."""
         return _signs_of(self.signs, self.timeline.primary)
 
 

@@ -26,12 +26,15 @@ HandbookRule = Literal["optimizer", "data_or_overflow", "undecidable"]
 
 
 class Severity(IntEnum):
+    """How much a finding matters; ordered."""
+
     INFO = 1
     WARNING = 2
     ERROR = 3
 
     @property
     def word(self) -> str:
+        """The name in lower case, as reports print it."""
         return self.name.lower()
 
 
@@ -117,6 +120,8 @@ class LayerRank:
 
 @dataclass(frozen=True)
 class SeriesInfo:
+    """What the report says of one series; `cadence` in steps."""
+
     column: str
     points: int
     cadence: int
@@ -125,6 +130,8 @@ class SeriesInfo:
 
 @dataclass(frozen=True)
 class RunInfo:
+    """What the report says of the run and its log; `notes` are the reader's, JSON-ready."""
+
     name: str
     files: tuple[str, ...]
     format: str
@@ -150,6 +157,8 @@ class Root:
 
 @dataclass(frozen=True)
 class Verdict:
+    """The answer; `settle` names what extra logging would have made it surer."""
+
     health: Health
     cause: str
     probability: float
@@ -163,6 +172,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CauseRank:
+    """One cause with its probability and the evidence that moved it."""
+
     cause: str
     probability: float
     evidence: tuple[Evidence, ...]

@@ -94,6 +94,7 @@ class Series:
 
     @property
     def points(self) -> int:
+        """Number of logged points."""
         return int(self.step.size)
 
     @property
@@ -107,6 +108,7 @@ class Series:
 
     @property
     def non_finite(self) -> int:
+        """Number of points that are NaN or infinite."""
         return int(np.count_nonzero(~np.isfinite(self.value)))
 
 

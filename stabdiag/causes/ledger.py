@@ -43,6 +43,7 @@ class Attribution:
 
     @property
     def best(self) -> CauseRank:
+        """The most probable class."""
         return self.ranks[0]
 
     def probability(self, cause: str) -> float:

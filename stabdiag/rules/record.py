@@ -1,4 +1,4 @@
-"""The record of one rule: id, name, wording and thresholds, in the one place that all surfaces print."""
+"""The record of one rule: id, name, wording and thresholds, which every surface prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a series was expected to be at each point, from its own past only, and how far off it was."""
+"""What a series was expected to be at each point, from its past only, and how far off it was."""
 
 from __future__ import annotations
 

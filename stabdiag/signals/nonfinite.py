@@ -21,6 +21,7 @@ class Stretch:
 
     @property
     def points(self) -> int:
+        """Number of points in the stretch."""
         return self.last - self.first + 1
 
 

@@ -34,6 +34,7 @@ class Spike:
 
     @property
     def points(self) -> int:
+        """Number of points from the onset to the end (to the peak where it has none)."""
         return (self.end if self.end is not None else self.peak + 1) - self.onset
 
 

@@ -36,7 +36,7 @@ def growth(step: I64, value: F64, *, window_steps: int) -> Growth | None:
     edge = max(1, min(5, y.size // 10))
     ratio = float(np.exp(np.clip(np.median(y[-edge:]) - np.median(y[:edge]), -700, 700)))
     span = s[-1] - s[0]
-    lag = max(1, int(round(window_steps * (y.size - 1) / span))) if span > 0 else 1
+    lag = max(1, round(window_steps * (y.size - 1) / span)) if span > 0 else 1
     lag = min(lag, y.size - 1)
     gain = (y[lag:] - y[:-lag]) * (window_steps / np.maximum(s[lag:] - s[:-lag], 1.0))
     fit = np.polyfit(s - s[0], y, 1) if span > 0 else np.zeros(2)

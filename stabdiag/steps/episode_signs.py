@@ -40,7 +40,9 @@ def _loss_signs(timeline: Timeline, number: int, draft: Draft, signs: list[Sign]
     """Signs of one loss episode for the ledger; steps in the sentences."""
     view = timeline.view
     event = draft.loss_event
-    assert event is not None and event.spike is not None and view.loss is not None
+    assert event is not None
+    assert event.spike is not None
+    assert view.loss is not None
     at = (draft.onset,)
 
     def add(name: str, strength: float, text: str, series: tuple[str, ...] = ("loss",)) -> None:
@@ -123,7 +125,9 @@ def _aftermath(timeline: Timeline, number: int, draft: Draft, signs: list[Sign])
     The points 2 to 8 after the peak against the baseline before the onset.
     """
     view, event = timeline.view, draft.loss_event
-    assert event is not None and event.spike is not None and view.loss is not None
+    assert event is not None
+    assert event.spike is not None
+    assert view.loss is not None
     loss, spike, at = view.loss, event.spike, (draft.onset,)
     after = loss.x[spike.peak + 2 : spike.peak + 9] - spike.center
     after = after[np.isfinite(after)]

@@ -41,6 +41,7 @@ class Draft:
 
     @property
     def recovered(self) -> bool:
+        """Whether the loss came back in full."""
         return self.recovery in ("fast", "slow")
 
     def has(self, kind: str) -> bool:

@@ -20,12 +20,12 @@ OVER_MEDIAN = 2.0  # a layer counts for no more than this many times its ratio t
 class LayerScore:
     """One layer's figures beside its peers'; NaN where not logged, 1.0 is "as its peers".
 
-    `limit`: the ratio that would be out of proportion for such a layer. `peer_ratio`: gradient over the same role's in other blocks (over the median layer where there
-    is no peer), the median over time; `consistent`: share of the time it passes the limit.
-    `growth`: norm at the end over the start; `growth_ratio` the same over the median of the
-    other weight matrices (not over its peers: a fault may sit in every block alike).
-    `onset_jump`: change of the log norm at the onset, `jump_usual` times the usual one.
-    `start_ratio`: first norm over the largest other one.
+    `limit`: the ratio that would be out of proportion for such a layer. `peer_ratio`: gradient
+    over the same role's in other blocks (over the median layer where there is no peer), the median
+    over time; `consistent`: share of the time it passes the limit. `growth`: norm at the end over
+    the start; `growth_ratio` the same over the median of the other weight matrices (not over its
+    peers: a fault may sit in every block alike). `onset_jump`: change of the log norm at the onset,
+    `jump_usual` times the usual one. `start_ratio`: first norm over the largest other one.
     """
 
     layer: str

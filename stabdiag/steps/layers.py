@@ -194,7 +194,8 @@ def _dominant(
             findings.append(
                 finding(
                     DOMINANT_LAYER,
-                    f"the gradient of {s.layer} is {s.peer_ratio:.3g} times its peers' in {s.consistent:.0%} of the points",
+                    f"the gradient of {s.layer} is {s.peer_ratio:.3g} times its peers' "
+                    f"in {s.consistent:.0%} of the points",
                     layer=s.layer,
                     data={"peer_ratio": s.peer_ratio, "consistent": s.consistent},
                 )
@@ -259,7 +260,10 @@ def _jumps(
     top = max(jumped, key=lambda s: s.onset_jump)
     share = len(jumped) / len(matrices)
     factor = float(np.exp(min(top.onset_jump, 50.0)))
-    text = f"{len(jumped)} of {len(matrices)} weight norms jumped at step {main.onset}, {top.layer} by a factor of {factor:.3g}"
+    text = (
+        f"{len(jumped)} of {len(matrices)} weight norms jumped at step {main.onset}, "
+        f"{top.layer} by a factor of {factor:.3g}"
+    )
     few = share <= 0.25 or len(jumped) == 1
     signs.append(
         Sign(

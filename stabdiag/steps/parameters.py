@@ -65,7 +65,7 @@ def _growth(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
                 )
             )
     _shrinking(t, signs)
-    if g.ratio >= limits(PARAM_GROWTH, "min_ratio") and sustained or _rapid(timeline, g):
+    if (g.ratio >= limits(PARAM_GROWTH, "min_ratio") and sustained) or _rapid(timeline, g):
         findings.append(
             finding(
                 PARAM_GROWTH,

@@ -26,6 +26,7 @@ class LrChange:
 
     @property
     def ratio(self) -> float:
+        """Rate after over rate before."""
         return self.after / self.before if self.before > 0 else float("inf")
 
 

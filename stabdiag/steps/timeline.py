@@ -41,6 +41,7 @@ class Timeline:
 
     @property
     def main(self) -> Draft | None:
+        """The episode that the verdict is about."""
         return None if self.primary is None else self.episodes[self.primary]
 
     @property

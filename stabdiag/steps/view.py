@@ -54,10 +54,7 @@ def build_view(run: Run, settings: Settings) -> View:
     limits = Limits(CATALOGUE, settings.thresholds)
     loss = track(run, "loss")
     grad = track(run, "grad_norm")
-    if grad is None:
-        clipped = track(run, "grad_norm_clipped")
-    else:
-        clipped = None
+    clipped = track(run, "grad_norm_clipped") if grad is None else None
     post_clip = grad is not None and is_post_clip(grad, limits(POST_CLIP, "min_share"))
     usable = grad is not None and not post_clip and _has_positive(grad.value)
     return View(

@@ -92,7 +92,8 @@ def settling(items: tuple[MonitorItem, ...], cause: str) -> tuple[str, ...]:
     """
     gaps = {i.metric: i.status for i in items if i.status not in ("ok",)}
     texts = {
-        "param_norm": "the parameter norm at every step (a broken state or a too large update moves it, a bad batch does not)",
+        "param_norm": "the parameter norm at every step (a broken state or a too large update "
+        "moves it, a bad batch does not)",
         "lr": "the learning rate at every step",
         "grad_norm": "the grad norm before clipping, at every step",
         "batch": "the data indices and statistics of each batch",

@@ -50,7 +50,7 @@ def _rows(block: Block, table: CsvTable) -> Iterator[Row]:
     if delimiter == " ":
         read = ((n, line.split()) for n, line in enumerate(text.split("\n")))
     elif '"' in text:
-        read = _quoted(text, table)
+        read = _quoted(text, block.first_line, table)
     else:
         read = ((n, line.split(delimiter)) for n, line in enumerate(text.split("\n")))
     for offset, cells in read:
@@ -66,7 +66,7 @@ def _rows(block: Block, table: CsvTable) -> Iterator[Row]:
         yield Row(line, cells)
 
 
-def _quoted(text: str, table: CsvTable) -> Iterator[tuple[int, list[str]]]:
+def _quoted(text: str, first_line: int, table: CsvTable) -> Iterator[tuple[int, list[str]]]:
     """Split lines with quotes; a cell goes on over lines only if the row then fits the header."""
     csv.field_size_limit(MAX_CELL_CHARS)
     lines = text.split("\n")
@@ -76,21 +76,23 @@ def _quoted(text: str, table: CsvTable) -> Iterator[tuple[int, list[str]]]:
     while number < len(lines):
         line = lines[number]
         end = ends.get(number, number)
-        if end - number > MOST_LINES_OF_A_CELL or _are_rows(lines[number + 1 : end], table):
+        if end - number > MOST_LINES_OF_A_CELL or _are_rows(lines[number : end + 1], table):
             end = number
         cells = _split("\n".join(lines[number : end + 1]), table)
         if end > number and len(cells) != len(table.columns):
             end = number
             cells = _split(line, table)
+        if end == number and line.count('"') % 2:
+            table.tally.add("repaired", "a quote without an end", [first_line + number])
         yield number, cells
         number = end + 1
 
 
 def _are_rows(lines: Sequence[str], table: CsvTable) -> bool:
-    """Say whether these lines are rows of their own, between two stray quotes."""
+    """Say whether lines from quote to quote are rows of their own: all fit, or most within."""
     delimiters = len(table.columns) - 1
-    fitting = sum(line.count(table.dialect.delimiter) == delimiters for line in lines)
-    return 0 < len(lines) <= 2 * fitting
+    fits = [line.count(table.dialect.delimiter) == delimiters for line in lines]
+    return all(fits) or 0 < len(fits[1:-1]) <= 2 * sum(fits[1:-1])
 
 
 def _split(text: str, table: CsvTable) -> list[str]:

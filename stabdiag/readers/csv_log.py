@@ -166,7 +166,7 @@ def _block_pieces(block: Block, table: CsvTable) -> Iterator[Piece]:
         table.drop_held()
         table.last_size = len(table.columns)
         yield piece
-    elif len(block.data) <= 2 * _PART_BYTES:
+    elif len(block.data) <= 2 * _PART_BYTES or block.newlines <= MOST_LINES_OF_A_CELL:
         yield from careful_pieces(block, table)
     else:
         for part in _whole_rows(block.parts(_PART_BYTES)):

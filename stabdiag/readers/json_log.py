@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
-from stabdiag.readers.pieces import assemble
-from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
+from stabdiag.readers.json_shapes import aligned, columns_in, records_in_document
+from stabdiag.readers.pieces import Piece, assemble
+from stabdiag.readers.records import (
+    Record,
+    columns_piece,
+    records_piece,
+    row_kinds,
+    tree_order,
+)
 from stabdiag.readers.series_name import SCALAR_EXPORT, series_name
 from stabdiag.readers.source import Source, whole_text
 from stabdiag.readers.tally import Tally
@@ -19,7 +25,6 @@ from stabdiag.readers.tally import Tally
 _HISTORY_START = re.compile(r'"log_history"\s*:\s*\[')
 _LIST_START = re.compile(r'\A\s*\[|"[^"\\]*"\s*:\s*\[(?=\s*\{)')
 _BETWEEN = re.compile(r"[\s,]*")
-_DEEPEST_LIST = 3
 _TODO = 'name a log with a list of records, such as [{"step": 1, "loss": 2.5}, ...]'
 
 
@@ -31,11 +36,11 @@ def read_json(source: Source) -> LogTable:
     """
     tally = Tally()
     document = _document(source, tally)
-    records = _records(document, source, tally)
-    if not records:
+    piece, records = _rows(document, source, tally)
+    if not piece.rows:
         raise InputError(f"{source.name}: a JSON document without records", _TODO)
     trainer_state = isinstance(document, dict) and "log_history" in document
-    cells = assemble([records_piece(list(enumerate(records, start=1)), tally)])
+    cells = assemble([piece])
     names = tree_order(cells)
     is_export = names[:2] == SCALAR_EXPORT[:2] and len(names) == 3
     return LogTable(
@@ -50,6 +55,15 @@ def read_json(source: Source) -> LogTable:
         facts=_facts(document) if trainer_state else {},
         row_kind=tuple(map(_trainer_kind, records)) if trainer_state else row_kinds(cells),
     )
+
+
+def _rows(document: Any, source: Source, tally: Tally) -> tuple[Piece, list[Record]]:
+    """Turn what the document holds into rows; the records too, where it holds records."""
+    columns = columns_in(document)
+    if columns:
+        return columns_piece(aligned(columns, tally)), []
+    records = records_in_document(document, series_name(source), tally)
+    return records_piece(list(enumerate(records, start=1)), tally), records
 
 
 def _document(source: Source, tally: Tally) -> Any:
@@ -110,104 +124,6 @@ def _values_from(text: str, position: int) -> tuple[list[Any], int]:
 def _skip(text: str, position: int) -> int:
     match = _BETWEEN.match(text, position)
     return match.end() if match else position
-
-
-def _records(document: Any, source: Source, tally: Tally) -> list[Record]:
-    if isinstance(document, list):
-        return _listed(document, source, tally)
-    if not isinstance(document, dict):
-        return []
-    if isinstance(document.get("log_history"), list):
-        return _listed(document["log_history"], source, tally)
-    split = _split_frame(document)
-    if split:
-        return split
-    listed = max(_record_lists(document, _DEEPEST_LIST), key=len, default=None)
-    if listed:
-        return _listed(listed, source, tally)
-    columns = _main_columns(document)
-    if columns:
-        return _rows_of(columns, tally)
-    return [document]
-
-
-def _listed(values: Sequence[Any], source: Source, tally: Tally) -> list[Record]:
-    """Take records out of a list; points [wall time, step, value] get the name of their file."""
-    records: list[Record] = []
-    for number, value in enumerate(values, start=1):
-        if isinstance(value, dict) and value:
-            records.append(value)
-        elif isinstance(value, list) and len(value) == 3:
-            records.append(dict(zip((*SCALAR_EXPORT[:2], series_name(source)), value, strict=True)))
-        elif isinstance(value, dict):
-            tally.add("dropped", "an empty record {}", [number])
-        else:
-            tally.add("dropped", "an element that is no record", [number])
-    return records
-
-
-def holds_series(document: Mapping[str, Any]) -> bool:
-    """Say whether an object holds a run's series, not just one record."""
-    return "log_history" in document or bool(
-        _split_frame(document) or _record_lists(document, _DEEPEST_LIST) or _main_columns(document)
-    )
-
-
-def _main_columns(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Find the columns of a document that is mostly columns; a record may hold a list of ids."""
-    columns = _columns(document)
-    single = sum(not isinstance(value, list | dict) for value in document.values())
-    return columns if len(columns) > single else {}
-
-
-def _record_lists(document: Mapping[str, Any], depth: int) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    for value in document.values():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            found.append(value)
-        elif isinstance(value, dict) and depth > 1:
-            found.extend(_record_lists(value, depth - 1))
-    return found
-
-
-def _split_frame(document: Mapping[str, Any]) -> list[Record]:
-    """Read pandas' orient="split": column names and rows apart."""
-    names, rows = document.get("columns"), document.get("data")
-    if not (isinstance(names, list) and isinstance(rows, list)):
-        return []
-    keys = [str(name) for name in names]
-    if not all(isinstance(row, list) and len(row) == len(keys) for row in rows):
-        return []
-    return [dict(zip(keys, row, strict=True)) for row in rows]
-
-
-def _columns(document: Mapping[str, Any], prefix: str = "") -> dict[str, Mapping[str, Any]]:
-    """Find the columns of a columnar document: lists of numbers, or objects by row number."""
-    columns: dict[str, Mapping[str, Any]] = {}
-    for key, value in document.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, list) and value and not isinstance(value[0], list | dict):
-            columns[name] = {str(index): cell for index, cell in enumerate(value)}
-        elif isinstance(value, dict) and value:
-            if all(row.isdecimal() for row in value):
-                columns[name] = value
-            elif prefix.count("/") < _DEEPEST_LIST:
-                columns |= _columns(value, f"{name}/")
-    return columns
-
-
-def _rows_of(columns: Mapping[str, Mapping[str, Any]], tally: Tally) -> list[Record]:
-    """Turn columns into records; columns of another length than most can't be laid beside them."""
-    length = Counter(len(cells) for cells in columns.values()).most_common(1)[0][0]
-    rows: dict[str, Record] = {}
-    for name, cells in columns.items():
-        if len(cells) != length:
-            text = f"{name!r} has {len(cells)} values where the others have {length}: left out"
-            tally.add("dropped", text, [], 1)
-            continue
-        for row, cell in cells.items():
-            rows.setdefault(row, {})[name] = cell
-    return list(rows.values())
 
 
 def _trainer_kind(record: Record) -> str:

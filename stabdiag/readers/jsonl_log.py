@@ -82,7 +82,7 @@ def _block_pieces(block: Block, log: JsonLines) -> Iterator[Piece]:
     piece = fast_piece(block, log.as_text)
     if piece is not None:
         yield piece
-    elif len(block.data) <= _PART_BYTES:
+    elif len(block.data) <= _PART_BYTES or block.newlines <= 1:
         records = list(_records(block, log.tally))
         if records:
             yield records_piece(records, log.tally)

@@ -6,7 +6,7 @@ import json
 import re
 
 from stabdiag.readers.csv_dialect import dialect_of
-from stabdiag.readers.json_log import holds_series
+from stabdiag.readers.json_shapes import holds_series
 from stabdiag.readers.jsonl_log import records_in
 from stabdiag.readers.source import Source, head_text
 
@@ -30,6 +30,8 @@ def arrow(source: Source) -> str:
 def json_lines(source: Source) -> str:
     """Know JSON Lines by half of its first lines being JSON objects."""
     text = head_text(source).replace("\0", "")
+    if not source.complete and "\n" not in text:
+        return ""
     lines = [line.strip() for line in text.split("\n", _LINES_TRIED)[:_LINES_TRIED]]
     lines = [line for line in lines if line]
     objects = [r for line in lines if _OBJECT.match(line) and (r := records_in(line)) is not None]

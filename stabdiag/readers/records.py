@@ -46,6 +46,13 @@ def records_piece(records: Sequence[tuple[int, Record]], tally: Tally) -> Piece:
     return _piece(columns, np.array([at for at, _ in records], dtype=np.int64))
 
 
+def columns_piece(columns: Mapping[str, Sequence[Any]]) -> Piece:
+    """Turn columns of equal length into a piece; rows are counted from 1."""
+    rows = max(map(len, columns.values()), default=0)
+    cells = {name: column_cells(values) for name, values in columns.items()}
+    return Piece(rows, np.arange(1, rows + 1, dtype=np.int64), cells)
+
+
 def _piece(columns: Mapping[str, tuple[list[int], list[Any]]], line: I64) -> Piece:
     rows = len(line)
     cells: dict[str, pa.Array | MixedLists] = {}

@@ -19,6 +19,9 @@ from stabdiag.readers.compression import CutShortError, compression_of, decompre
 # Large enough that a call of the Arrow parsers pays off, small enough to hold a few in memory.
 BLOCK_BYTES = 16 << 20
 HEAD_BYTES = 256 << 10
+# The header of a wide table alone may be longer; its first rows must be seen too.
+_HEAD_LINES = 10
+_LONGEST_HEAD_BYTES = 8 << 20
 # Project choices against hostile input: a line of a log is at most some MB (a header with 10,000
 # layer names, a record with histograms); a document or a pipe is held in memory as a whole.
 MAX_LINE_BYTES = 64 << 20
@@ -134,13 +137,13 @@ def _looked_into(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]
     with open_raw() as raw:
         compression = compression_of(raw.read(8))
     source = Source(name, path, open_raw, compression)
-    start = b"".join(_first_chunks(source, HEAD_BYTES + 4))
+    start, complete = _start(source)
     if not start:
         raise InputError(
             f"{name}: the file is empty", "name the log that the run wrote; this one has no byte"
         )
     encoding, bom = _encoding(start)
-    text = start[bom : bom + HEAD_BYTES]
+    text = start[bom:]
     if encoding != "utf-8":
         text = text.decode(encoding, errors="replace").encode()
     return Source(
@@ -151,7 +154,7 @@ def _looked_into(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]
         encoding,
         bom,
         text,
-        complete=len(start) <= HEAD_BYTES,
+        complete=complete,
         # Line ends of old Macintosh files; in other files a return alone redraws a progress bar.
         lone_returns=b"\r" in text and b"\n" not in text,
     )
@@ -169,13 +172,18 @@ def _encoding(start: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def _first_chunks(source: Source, at_least: int) -> Iterator[bytes]:
-    have = 0
+def _start(source: Source) -> tuple[bytes, bool]:
+    """Return the first bytes of a log, enough to know it by, and whether they are all of it."""
+    start = b""
     for chunk in stored_chunks(source):
-        yield chunk
-        have += len(chunk)
-        if have >= at_least:
-            return
+        start += chunk
+        if len(start) > HEAD_BYTES and start.count(b"\n", 0, HEAD_BYTES) >= _HEAD_LINES:
+            return start[:HEAD_BYTES], False
+        if len(start) > HEAD_BYTES and start.count(b"\n") >= _HEAD_LINES:
+            return start, False
+        if len(start) > _LONGEST_HEAD_BYTES:
+            return start[:_LONGEST_HEAD_BYTES], False
+    return start, True
 
 
 def stored_chunks(source: Source) -> Iterator[bytes]:

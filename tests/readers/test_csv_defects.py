@@ -150,6 +150,21 @@ def test_quote_without_end_costs_no_row(tmp_path: Path) -> None:
     assert column(table, "loss") == [i / 2 for i in range(100)]
     assert column(table, "note")[7] == "word"
     assert column(table, "note")[51] == 'a "b"'
+    assert said(table) == "repaired: a quote without an end x2 at [9, 52]"
+
+
+def test_many_quotes_without_end(tmp_path: Path) -> None:
+    rows = [f'{i},"word,{i / 2}' for i in range(100)]
+    table = read_text_as(tmp_path, "a.csv", "step,note,loss\n" + "\n".join(rows) + "\n")
+    assert column(table, "loss") == [i / 2 for i in range(100)]
+
+
+def test_header_longer_than_the_first_look(tmp_path: Path) -> None:
+    names = [f"grad_norm/model.layers.{i}.self_attn.q_proj.lora_A.weight" for i in range(9000)]
+    text = ",".join(["step", *names]) + "\n0" + ",0.5" * 9000 + "\n1" + ",nan" * 9000 + "\n"
+    table = read_text_as(tmp_path, "a.csv", text)
+    assert len(table.names) == 9001
+    assert column(table, names[-1]) == [0.5, "<NaN>"]
 
 
 def test_header_again_in_the_middle(tmp_path: Path) -> None:

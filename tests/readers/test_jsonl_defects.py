@@ -175,6 +175,11 @@ def test_nul_bytes_before_a_record(tmp_path: Path) -> None:
     assert said(table) == ("repaired: NUL bytes in a line: what they replaced is lost x1 at [2]")
 
 
+def test_long_broken_line(tmp_path: Path) -> None:
+    table = read_text_as(tmp_path, "a.jsonl", ROWS + '{"a": ' + '\\"' * 1_500_000 + "\n" + ROWS)
+    assert table.rows == 6
+
+
 def test_words_in_a_column_of_numbers(tmp_path: Path) -> None:
     text = ROWS + '{"step": 3, "loss": "n.a."}\n'
     table = read_text_as(tmp_path, "a.jsonl", text)

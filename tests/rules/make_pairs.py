@@ -114,7 +114,7 @@ def sd103() -> Trio:
     bad, good = base(), base()
     bad["loss"][AT:] += 0.03 * np.arange(POINTS - AT)
     good["loss"][AT:] += 0.004 * np.arange(POINTS - AT)
-    return Trio(bad, good, head(base(), 5), AT + 13, "too few for a baseline")
+    return Trio(bad, good, head(base(), 5), AT + 13, "too few for a baseline", ("SD104",))
 
 
 @trio
@@ -154,7 +154,9 @@ def sd107() -> Trio:
 def sd108() -> Trio:
     bad = base()
     bad["loss"] = np.log(256) + 0.004 * np.random.default_rng(3).standard_normal(POINTS)
-    return Trio(bad, base(), head(bad, 40), 0, "plateau")
+    blind = head(bad, 40)
+    blind["loss"] = 0.7 * blind["loss"]  # no level of its own that tells
+    return Trio(bad, base(), blind, 0, "fewer than 100")
 
 
 @trio
@@ -187,6 +189,22 @@ def sd111() -> Trio:
     bad["grad_norm"][60:] *= np.exp(0.1 * np.arange(POINTS - 60))
     good["grad_norm"][60:] *= np.exp(0.02 * np.arange(POINTS - 60))
     return Trio(bad, good, base(), 72, "the grad norm is not logged")
+
+
+@trio
+def sd112() -> Trio:
+    bad, good = base(points=320), base(points=320)
+    bad["loss"][220:] *= 8.0
+    good["loss"][220:] *= 2.45
+    return Trio(bad, good, head(base(), 8), 220, "too few for a baseline", ("SD101", "SD103"))
+
+
+@trio
+def sd113() -> Trio:
+    growing = 20.0 * np.exp(3.0 * np.arange(POINTS) / POINTS)
+    bad = with_(base(), attn_logit_max=growing)
+    good = with_(base(), attn_logit_max=20.0 + growing / 10.0)
+    return Trio(bad, good, base(), 0, "no per-layer")
 
 
 @trio
@@ -256,8 +274,7 @@ def sd305() -> Trio:
     bad, good = with_(base(), activation_max=top.copy()), with_(base(), activation_max=top.copy())
     bad["activation_max"][AT:] = 48000.0
     good["activation_max"][AT:] = 20000.0
-    blind = with_(base(), activation_max=np.full(POINTS, np.nan))
-    return Trio(bad, good, blind, AT, "activation")
+    return Trio(bad, good, without(base("grad_norm"), "loss"), AT, "no loss is logged")
 
 
 @trio
@@ -369,6 +386,15 @@ def sd409() -> Trio:
                 good[name][at] *= 40.0
         bad["grad_norm/h.1.attn.c_proj.weight"][at] *= 40.0
     return Trio(bad, good, base("grad_norm"), 50, "no per-layer", ("SD102",))
+
+
+@trio
+def sd410() -> Trio:
+    scales = {k: v for k, v in healthy_layers(POINTS).items() if "param_norm" in k and "ln" in k}
+    bad, good = copy(with_(base(), **scales)), copy(with_(base(), **scales))
+    bad["param_norm/h.2.ln_1.weight"] *= 8.0 ** (np.arange(POINTS) / POINTS)
+    good["param_norm/h.2.ln_1.weight"] *= 1.6 ** (np.arange(POINTS) / POINTS)
+    return Trio(bad, good, base(), None, "no per-layer")
 
 
 @trio

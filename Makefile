@@ -10,11 +10,13 @@ PY := $(VENV)/bin/python
 KEY := $(shell { pwd; cat pyproject.toml; } | cksum | tr ' ' '-')
 READY_RUN := $(VENV)/.ready-run-$(KEY)
 READY_DEV := $(VENV)/.ready-dev-$(KEY)
+TORCH_VENV := .venv-torch
+READY_RECORDER := $(TORCH_VENV)/.ready-recorder-$(KEY)
 READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
 
 SAMPLE := sample_logs/nan_in_one_layer.csv
 
-.PHONY: help demo test lint accuracy bench samples golden
+.PHONY: help demo test lint recorder accuracy bench samples golden
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -32,11 +34,15 @@ lint: $(READY_DEV) ## formatting, ruff, strict types, import contracts
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 
+recorder: $(READY_RECORDER) ## test the recorder with PyTorch, in an environment of its own
+	$(TORCH_VENV)/bin/python -m pytest tests/recorder $(ARGS)
+
 accuracy: $(READY_DEV) ## score the diagnosis on labelled runs and incidents (ARGS="--show-wrong")
 	$(PY) -m tests.accuracy $(ARGS)
 
 bench: $(READY_DEV) ## time and memory beside the plain library read (ARGS="--quick")
 	$(PY) -m tests.bench $(ARGS)
+	$(PY) -m tests.bench.recorder
 
 samples: $(READY_SAMPLES) ## record the sample logs again (trains small models; needs PyTorch)
 	$(PY) sample_logs/record/make_samples.py $(ARGS)
@@ -46,4 +52,5 @@ golden: $(READY_DEV) ## write the expected reports again; review the diff like c
 
 $(READY_RUN): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) run
 $(READY_DEV): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) dev
+$(READY_RECORDER): ; @sh .ci/setup "$(PYTHON)" $(TORCH_VENV) $(KEY) recorder
 $(READY_SAMPLES): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) samples

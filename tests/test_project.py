@@ -62,7 +62,7 @@ def make_targets() -> set[str]:
 
 
 def test_make_help_lists_every_target() -> None:
-    named = {"help", "demo", "test", "lint", "accuracy", "bench", "samples", "golden"}
+    named = {"help", "demo", "test", "lint", "accuracy", "bench", "samples", "golden", "recorder"}
     assert make_targets() == named
 
 

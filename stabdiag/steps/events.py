@@ -107,7 +107,8 @@ def loss_spikes(view: View) -> list[Event]:
         broad &= shift >= BROAD_SCORE * SHIFT_SCALE * loss.median_threshold
         tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
         lasting = ((shift >= SHIFT_SCALE * loss.median_threshold) & tall) | broad
-    lone &= ~_familiar(loss, lone)
+    known = _familiar(loss, lone | joint)
+    lone, joint = lone & ~known, joint & ~known
     hot = lone | pair | joint | (lasting & (loss.z > 1.5))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []

@@ -135,7 +135,7 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     strength = 1.0 - ramp(gain, most, 2 * most)
     if vocabulary is None and not _dead(view):
         strength *= 0.3
-    if strength > 0:
+    if strength > 0 and not _grows(view):
         signs.append(Sign("plateau", strength, text, (), ("loss",)))
     if gain < most:
         sure = Severity.WARNING if strength > 0.5 else Severity.INFO
@@ -179,6 +179,14 @@ def _offset(view: View) -> bool:
     if lr is None or lr.value.size < 10:
         return False
     return bool(np.isfinite(lr.value[:10]).all() and lr.value[9] > 1.5 * lr.value[0])
+
+
+def _grows(view: View) -> bool:
+    """Whether the grad norm rises many times over: then gradients don't vanish."""
+    if view.grad is None:
+        return False
+    x = view.grad.x[np.isfinite(view.grad.x)]
+    return bool(x.size >= 10 and np.median(x[-5:]) > np.median(x[:5]) + np.log(5.0))
 
 
 def _dead(view: View) -> bool:

@@ -93,11 +93,27 @@ def _ends_broken(timeline: Timeline) -> bool:
     if track is None or main.segment != int(track.segment[-1]):
         return False
     if main.kind == "loss_scale_collapse":
-        norm = view.grad_track
-        last = norm.value[-20:] if norm is not None else np.full(1, np.nan)
-        return bool(np.mean(~np.isfinite(last)) >= 0.5)  # else the scale fell and training went on
+        return not _trains_on(timeline, main.peak)
     # a NaN grad norm beside a loss that goes on falling: the log is the first suspect
     return main.kind == "non_finite" and (view.loss is None or main.loss_onset is not None)
+
+
+def _trains_on(timeline: Timeline, step: int) -> bool:
+    """Whether updates went on after the loss scale had fallen: finite grad norms, a falling loss."""
+    view = timeline.view
+    norm = view.grad_track
+    if norm is not None:
+        after = norm.value[norm.step > step][-20:]
+        if after.size == 0 or float(np.mean(~np.isfinite(after))) >= 0.5:
+            return False
+    if view.loss is None:
+        return norm is not None
+    x = view.loss.x[view.loss.track.step > step]
+    x = x[np.isfinite(x)]
+    if x.size < 10:
+        return False
+    edge = max(3, x.size // 5)
+    return bool(np.median(x[-edge:]) < np.median(x[:edge]))
 
 
 def _onset(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from stabdiag import __version__
 from stabdiag.causes.ledger import attribute
 from stabdiag.causes.signs import Sign
@@ -87,7 +89,11 @@ def diagnose(run: Run, settings: Settings) -> Report:
     Raises:
         UsageError, InputError: as `examine`.
     """
-    seen = examine(run, settings)
+    with np.errstate(all="ignore"):  # what overflows becomes Inf or NaN, and is handled by name
+        return _report(run, examine(run, settings))
+
+
+def _report(run: Run, seen: Examination) -> Report:
     timeline, view = seen.timeline, seen.timeline.view
     findings, workflow = _ordered(seen.outcomes, seen.extra)
     attribution = attribute(seen.deciding)

@@ -122,6 +122,17 @@ NON_FINITE_LAYER = Rule(
     thresholds=(),
     sources=("labelled fault-injection runs, section 6",),
 )
+NON_FINITE_PARAMS = Rule(
+    id="SD308",
+    name="non-finite-parameters",
+    workflow_step=3,
+    severity=Severity.ERROR,
+    needs=("param_norm",),
+    what="The parameter norm became NaN or Inf and stayed so.",
+    why_bad="A weight is broken; the loss shows it as soon as a batch touches it.",
+    advice="Find the tensor (per-layer norms), and restart from a checkpoint before this step.",
+    sources=("handbook step 3", "labelled fault-injection runs, section 6"),
+)
 RULES = (
     NON_FINITE_LOSS,
     NON_FINITE_GRAD,
@@ -130,4 +141,5 @@ RULES = (
     NEAR_LIMIT,
     HIDDEN_NAN,
     NON_FINITE_LAYER,
+    NON_FINITE_PARAMS,
 )

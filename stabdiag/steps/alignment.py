@@ -36,7 +36,8 @@ def report(timeline: Timeline) -> Outcome:
         looked.append(f"grad norm: {int(np.count_nonzero(np.isfinite(view.grad.z)))} points scored")
     judged = set(timeline.judged)
     for number, draft in enumerate(timeline.episodes):
-        _episode(number, draft, view, findings)
+        moved = restart_signs.level_moved_at(timeline, number)
+        _episode(draft, view, findings, own_loss=not moved)
         if number in judged:
             episode_signs(timeline, number, draft, signs)
     for part in (schedule_signs.read, restart_signs.read, whole_run.read):
@@ -75,10 +76,10 @@ def _untested(view: View) -> str:
     return ""
 
 
-def _episode(number: int, draft: Draft, view: View, findings: list[Finding]) -> None:
-    """The findings of one episode."""
+def _episode(draft: Draft, view: View, findings: list[Finding], *, own_loss: bool) -> None:
+    """The findings of one episode; a level that moved at a restart is SD105's, not a spike."""
     event = draft.loss_event
-    if event is not None:
+    if event is not None and own_loss:
         rule = LOSS_SPIKE if draft.has("loss_spike") else LEVEL_SHIFT
         back = f"recovered by step {draft.end}" if draft.end is not None else "did not come back"
         text = (

@@ -112,7 +112,13 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         or (e.kind == "non_finite" and e.series == "loss")
     ]
     loss_onset = min(losses) if losses else None
-    sharp = [e for e in events if e.kind != "param_jump"] or list(events)
+    # lone grad-norm spikes that end before the loss moves are precursors, not the onset
+    sharp = [
+        e
+        for e in events
+        if e.kind != "param_jump"
+        and not (e.kind == "grad_spike" and loss_onset is not None and _over(e, loss_onset))
+    ] or list(events)
     onset = min(e.onset for e in sharp)
     grad_onset = _grad_onset(view, events, segment, loss_onset)
     if grad_onset is not None:
@@ -131,8 +137,8 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         kind=kind,
         segment=segment,
         onset=onset,
-        peak=biggest.peak,
-        end=end,
+        peak=max(biggest.peak, onset),
+        end=None if end is None else max(end, onset),  # a restart may take the end back
         index=index,
         events=events,
         loss_onset=loss_onset,
@@ -144,6 +150,11 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         rule_reason=reason,
         severity=max(event_severity(e) for e in events),
     )
+
+
+def _over(event: Event, step: int) -> bool:
+    """Whether an event was over before `step`."""
+    return event.end is not None and event.end < step
 
 
 def _grad_onset(

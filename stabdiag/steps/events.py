@@ -252,6 +252,15 @@ def non_finite_grad(view: View) -> list[Event]:
     return sorted(events, key=lambda e: e.index)[:MANY]
 
 
+def non_finite_params(view: View) -> list[Event]:
+    """A parameter norm that turns non-finite for good: the weights are broken."""
+    t = view.param
+    if t is None:
+        return []
+    found = [s for s in stretches(t.value) if s.points >= 2 and not s.heals and s.first > 0]
+    return [_stretch_event(t, "non_finite", s) for s in found]
+
+
 def _scaler_settled(view: View, t: Track) -> int:
     """Index from which skipped steps are no longer the scaler's search for its first scale."""
     finite = np.flatnonzero(np.isfinite(t.value))

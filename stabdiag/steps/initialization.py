@@ -120,7 +120,8 @@ def _loss(
         above = ramp(_first_loss(view) / LARGEST_UNIFORM, 1.0, 1.15)
         text += ", above what a uniform guess gives for any vocabulary in use"
     strength = ramp(fall, 0.75 * least, 1.5 * least)
-    if above > 0 and fall > 1.3:
+    # another unit (bits, a sum) raises the level, but not the shape of the start
+    if above > 0 and (fall >= least or (gradient > 0.3 and fall > 1.3) or vocabulary is not None):
         signs.append(Sign("initial_loss_high", above, text, (step,), ("loss",)))
         sure = gradient > 0.5 or above > 0.5
         findings.append(

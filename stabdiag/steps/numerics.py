@@ -15,6 +15,7 @@ from stabdiag.rules.numerics import (
     NON_FINITE_GRAD,
     NON_FINITE_LAYER,
     NON_FINITE_LOSS,
+    NON_FINITE_PARAMS,
     SCALE_COLLAPSE,
     SKIPPED_STEP,
 )
@@ -88,17 +89,23 @@ def _episode(
     spread = ", ".join(f"{f.series} at {f.step}" for f in bad[:5])
     losses = [e for e in draft.events if e.kind == "non_finite" and e.series == "loss"]
     grads = [e for e in draft.events if e.kind == "non_finite" and e.series == "grad_norm"]
-    for kind, rule in ((losses, NON_FINITE_LOSS), (grads, NON_FINITE_GRAD)):
+    params = [e for e in draft.events if e.kind == "non_finite" and e.series == "param_norm"]
+    for kind, rule in (
+        (losses, NON_FINITE_LOSS),
+        (grads, NON_FINITE_GRAD),
+        (params, NON_FINITE_PARAMS),
+    ):
         if kind:
             first = kind[0]
             inferred = next((f for f in bad if f.series == first.series and f.inferred), None)
-            word = "the log falls silent or hides it" if inferred else "not finite"
+            value = next((f.value for f in bad if f.series == first.series), "not finite")
+            word = "no longer logged, or hidden," if inferred else value
             text = f"{first.series} is {word} from step {first.onset}; first non-finite: {spread}"
             chosen = HIDDEN_NAN if inferred and rule is NON_FINITE_LOSS else rule
             findings.append(
                 finding(chosen, text, step=first.onset, last_step=first.end, data={"first": spread})
             )
-    if losses or grads:
+    if losses or grads or params:
         _climb_or_cold(view, number, draft, signs)
     for e in draft.events:
         if e.kind == "loss_scale_collapse":

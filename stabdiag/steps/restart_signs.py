@@ -9,6 +9,7 @@ from stabdiag.findings import Finding
 from stabdiag.model import F64
 from stabdiag.rules.timeline import EXACT_RATIO, RESUME_CHANGE
 from stabdiag.steps.outcome import finding
+from stabdiag.steps.restarts import Restart
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import Track
 
@@ -27,10 +28,8 @@ def read(timeline: Timeline) -> tuple[list[Finding], list[Sign]]:
 
 
 def _levels(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
-    limits = timeline.view.limits
-    least, score = limits(RESUME_CHANGE, "min_change"), limits(RESUME_CHANGE, "min_score")
     for r in timeline.restarts:
-        if not (np.isfinite(r.score) and abs(r.score) >= score and abs(r.change) >= least):
+        if not _moved(timeline, r):
             continue
         word = "falls" if r.change < 0 else "rises"
         text = (
@@ -51,6 +50,18 @@ def at_restart(timeline: Timeline, number: int) -> int | None:
         if draft.segment == r.segment and -view.cadence <= behind <= NEAR_POINTS * view.cadence:
             return r.step
     return None
+
+
+def level_moved_at(timeline: Timeline, number: int) -> bool:
+    """Whether an episode is the change of level that SD105 reports at a restart."""
+    step = at_restart(timeline, number)
+    return any(r.step == step and _moved(timeline, r) for r in timeline.restarts)
+
+
+def _moved(timeline: Timeline, r: Restart) -> bool:
+    limits = timeline.view.limits
+    least, score = limits(RESUME_CHANGE, "min_change"), limits(RESUME_CHANGE, "min_score")
+    return bool(np.isfinite(r.score) and abs(r.score) >= score and abs(r.change) >= least)
 
 
 def _onsets(timeline: Timeline, signs: list[Sign]) -> None:

@@ -65,6 +65,7 @@ def isolate(view: View) -> Timeline:
         *ev.grad_spikes(view),
         *ev.non_finite_loss(view),
         *ev.non_finite_grad(view),
+        *ev.non_finite_params(view),
         *ev.scale_collapse(view),
         *ev.param_jumps(view),
         *ev.zero_losses(view),

@@ -133,7 +133,8 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     if vocabulary is not None:
         text += f"; it sits at ln({vocabulary}), a uniform guess"
     strength = 1.0 - ramp(gain, most, 2 * most)
-    if vocabulary is None and not _dead(view):
+    constant = float(np.ptp(x)) == 0.0  # no noise at all: no fine-tune does that
+    if vocabulary is None and not constant and not _dead(view):
         strength *= 0.3
     if strength > 0 and not _grows(view):
         signs.append(Sign("plateau", strength, text, (), ("loss",)))

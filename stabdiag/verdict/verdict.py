@@ -51,7 +51,7 @@ def conclude(
         probability=probability,
         onset_step=onset,
         layers=named,
-        summary=_summary(timeline, health, cause, attribution, onset, named),
+        summary=_summary(timeline, health, cause, attribution, onset, named, findings),
         settle=settle,
         root=root,
         handbook=_handbook(timeline, cause),
@@ -196,9 +196,13 @@ def _summary(
     attribution: Attribution,
     onset: int | None,
     layers: tuple[str, ...],
+    findings: tuple[Finding, ...],
 ) -> str:
     view = timeline.view
     points = view.loss.x.size if view.loss is not None else 0
+    if cause == "none" and health != "healthy":
+        loud = max(findings, key=lambda f: f.severity)
+        return f"No fault of the run itself stands out, but {loud.message}."
     if cause == "none":
         return f"No instability found in {points} points of the loss; {_seen(timeline)}."
     what = _what(timeline, cause if cause != "inconclusive" else attribution.best.cause)
@@ -220,7 +224,7 @@ def _summary(
 
 
 def _else(timeline: Timeline) -> str:
-    blips = timeline.view.grad_track is not None
+    blips = timeline.view.grad_track is not None and timeline.view.loss is None
     return ", and the grad norm alone can't clear a run" if blips else ""
 
 

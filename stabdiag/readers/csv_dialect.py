@@ -129,7 +129,9 @@ def _fit(width: int, body: Sequence[Sequence[str]], delimiter: str) -> float | N
     # rows shorter than the header, as when it was written with the columns of a later phase
     ragged = common >= 2 and share >= 0.8 and all(len(cells) <= width for cells in body)
     shaped = common >= width or len(fitting) / len(body) >= 0.5 or ragged
-    if not shaped or with_number < 0.5 or share < 0.3:
+    if not shaped or with_number < 0.5:
+        return None
+    if share < 0.3 and not (len(fitting) == len(body) and with_number == 1.0):
         return None
     return 1.0 + width * len(fitting) / len(body)
 

@@ -20,11 +20,14 @@ EXACT_POINTS = (
 class Baseline:
     """Expected level and robust spread at each point, shape [N], in the unit of the series.
 
-    NaN where the past holds too few finite points, and at non-finite points.
+    NaN where the past holds too few finite points, and at non-finite points. `correlation` is the
+    spread of the residuals over that of the neighbours' differences: 1 for independent noise,
+    more for a loss that the logger smoothed.
     """
 
     center: F64
     scale: F64
+    correlation: F64 | None = None
 
 
 def trailing_median(y: F64, window: int, min_points: int) -> F64:
@@ -72,10 +75,11 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     """
     center = np.full(x.shape, np.nan)
     scale = np.full(x.shape, np.nan)
+    correlation = np.full(x.shape, np.nan)
     finite = np.flatnonzero(np.isfinite(x))
     y = x[finite]
     if y.size <= min_points:
-        return Baseline(center, scale)
+        return Baseline(center, scale, correlation)
     first = max(2, min_points // 2)
     level = trailing_median(y, level_window, first)
     # less its own trailing median: how far the level lags behind a falling loss is no noise
@@ -84,13 +88,13 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     step = np.abs(np.diff(y, prepend=y[0])) / np.sqrt(2.0)
     spread = np.full(y.size, np.nan)
     rest = max(2, min_points - first)
-    spread[first:] = MAD_TO_SIGMA * np.maximum(
-        trailing_median(step[first:], window, rest),
-        CORRELATED * trailing_median(residual, window, rest),
-    )
+    quick = trailing_median(step[first:], window, rest)
+    slow = trailing_median(residual, window, rest)
+    spread[first:] = MAD_TO_SIGMA * np.maximum(quick, CORRELATED * slow)
     center[finite] = level
     scale[finite] = spread
-    return Baseline(center, scale)
+    correlation[finite[first:]] = slow / np.maximum(quick, 1e-300)
+    return Baseline(center, scale, correlation)
 
 
 def score(x: F64, baseline: Baseline, floor: float) -> F64:

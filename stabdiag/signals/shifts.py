@@ -26,7 +26,10 @@ def shift_scores(x: F64, base: Baseline, floor: float, ahead: int) -> F64:
     n = x.size - ahead + 1
     filled = np.where(np.isfinite(x), x, np.inf)
     median = np.median(sliding_window_view(filled, ahead), axis=1)
-    spread = MEDIAN_LOSS * np.maximum(base.scale[:n], floor) / np.sqrt(ahead)
+    # smoothed points are not so many independent ones: no more gain than the noise allows
+    known = np.ones(n) if base.correlation is None else base.correlation[:n]
+    gain = np.clip(np.nan_to_num(known, nan=1.0), 1.0, np.sqrt(ahead) / MEDIAN_LOSS)
+    spread = MEDIAN_LOSS * np.maximum(base.scale[:n], floor) / np.sqrt(ahead) * gain
     ok = np.isfinite(median) & np.isfinite(spread) & np.isfinite(base.center[:n])
     z[:n][ok] = (median[ok] - base.center[:n][ok]) / spread[ok]
     return z

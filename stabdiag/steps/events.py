@@ -17,6 +17,8 @@ from stabdiag.signals.spikes import Spike, find_spikes
 from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
 
+CONVERGED = 0.1  # of the loss range
+SHIFT_PAST = 20  # points before a level shift: fewer make no level that could shift
 COARSE = 5  # steps between points from which a log is coarse
 BROAD_SHARE = 0.15  # of the loss range
 BROAD_SCORE = 0.75  # of the score that a level shift needs
@@ -101,11 +103,13 @@ def loss_spikes(view: View) -> list[Event]:
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
         tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
         low = _ahead_median(loss, SHIFT_POINTS) * loss.unit >= height * np.abs(loss.base.center)
+        low &= loss.base.center >= CONVERGED * loss.unit
         # a step of a sixth of the range is worth a lower score: coarse logs have few points for it
         broad = _ahead_median(loss, SHIFT_POINTS) >= BROAD_SHARE
         broad &= loss.track.cadence >= COARSE
         broad &= shift >= BROAD_SCORE * SHIFT_SCALE * loss.median_threshold
         tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
+        shift[:SHIFT_PAST] = np.nan
         lasting = ((shift >= SHIFT_SCALE * loss.median_threshold) & tall) | broad
     known = _familiar(loss, lone | joint)
     lone, joint = lone & ~known, joint & ~known
@@ -147,7 +151,8 @@ def _tall(loss: Scored, height: float) -> Mask:
     """
     need = height * loss.unit
     rise = loss.x - loss.base.center
-    level = np.where(loss.base.center > 0, height * loss.base.center, np.inf)
+    converged = loss.base.center < CONVERGED * loss.unit  # near 0 any share of it is nothing
+    level = np.where(converged, np.inf, height * loss.base.center)
     clear = (loss.z >= CLEAR_SCORE) & (rise >= level)
     return np.asarray((rise >= need) | clear, dtype=np.bool_)
 

@@ -17,6 +17,7 @@ from stabdiag.steps.tracks import is_signed, track
 from stabdiag.steps.view import View
 
 CHANCE_POINTS = 20  # at a uniform guess from first to last, no more points are needed
+LARGEST_ENTROPY = 11.0  # nats: no cross-entropy of text stays above it
 SAME_DISTANCE = 0.02  # spread of the distances between spikes that come with a period
 
 COMMON_VOCABULARIES = (
@@ -119,7 +120,7 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
     if x.size < CHANCE_POINTS or float(np.min(x)) <= 0:
         return
-    if step[0] > 0.1 * step[-1] and step[0] - 0 > 10 * view.cadence and not _offset(view):
+    if _late(view):
         return
     edge = max(5, x.size // 20)
     first, last = float(np.median(x[:edge])), float(np.median(x[-edge:]))
@@ -153,14 +154,14 @@ def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
     if view.loss is None or is_signed(view.loss.x):
         return
     x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
-    if x.size < 2 * view.limits(PLATEAU, "min_points"):
+    if x.size < 2 * view.limits(PLATEAU, "min_points") or _late(view):
         return
     first, tenth = float(x[0]), x.size // 10
     level = float(np.median(x[tenth : 2 * tenth]))
     last = float(np.median(x[-tenth:]))
     gain = 1.0 - last / level if level > 0 else 1.0
     strength = ramp(first, 4.0, 5.0) * (1.0 - ramp(abs(gain), 0.06, 0.12))
-    strength *= ramp(level / first, 0.35, 0.5)
+    strength *= ramp(level / first, 0.35, 0.5) * (1.0 if level <= LARGEST_ENTROPY else 0.0)
     if strength <= 0:
         return
     text = (
@@ -172,6 +173,14 @@ def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
         data = {"gain": gain}
         ends = int(step[0]), int(step[-1])
         findings.append(finding(PLATEAU, text, step=ends[0], last_step=ends[1], data=data))
+
+
+def _late(view: View) -> bool:
+    """Whether the log is a late stretch of a run, or a fine-tune: little moves there in health."""
+    assert view.loss is not None
+    step = view.loss.track.step
+    late = step[0] > 0.1 * step[-1] and step[0] > 10 * view.cadence
+    return bool(late and not _offset(view))
 
 
 def _offset(view: View) -> bool:

@@ -240,6 +240,9 @@ def _what(timeline: Timeline, cause: str) -> str:
             "zero_loss": "The loss was exactly 0",
             "param_jump": "The parameter norm jumped",
         }
+        broken = [e.onset for e in main.events if e.kind == "non_finite"]
+        if main.kind == "non_finite" and broken and min(broken) > main.onset:
+            return f"Values became non-finite at step {min(broken)}, after trouble that began"
         text = kinds.get(main.kind, "The run became unstable")
         return text + (" and came back," if main.recovered and main.kind == "loss_spike" else "")
     return {

@@ -24,7 +24,9 @@ _LINES_SAMPLED = 100
 _MOST_KEYS_PER_LINE = 20
 _CHUNK_BYTES = 1 << 20
 _QUOTED_NAN = re.compile(rb':\s*"(-?(?:NaN|Infinity))"')
-_NEWLINE, _RETURN, _BRACE, _BRACKET = 10, 13, ord("{"), ord("[")
+_NEWLINE, _RETURN, _BLANK, _BRACE, _CLOSING = 10, 13, ord(" "), ord("{"), ord("}")
+_CASE = np.uint8(ord("{") ^ ord("["))  # the one bit in which the two openers differ
+_SHORT = 16  # bytes; a line of blanks and an empty record
 
 
 def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
@@ -33,7 +35,7 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
     `as_text` collects the types of keys that Arrow would take for times; they stay text.
     """
     data = block.data
-    if b"\0" in data or b'"_type"' in data or b"{}" in data:
+    if b"\0" in data:
         return None
     lines = _filled_lines(data)
     if lines is None or not _is_regular(data):
@@ -43,7 +45,7 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
         return None
     columns: dict[str, Cells] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if _has_odd_lists(column.type):
+        if _has_odd_lists(column.type) or _has_media(column.type):
             return None
         leaves = leaf_cells(name, column.combine_chunks())
         if leaves.keys() & columns.keys():
@@ -53,17 +55,24 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
 
 
 def _filled_lines(data: bytes) -> I64 | None:
-    """Return the offsets of lines that are not blank; None where one nests too deep for Arrow."""
+    """Return the offsets of lines that are not blank.
+
+    None where a line nests too deep for Arrow, or may be the empty record, which is no row.
+    """
     text = np.frombuffer(data, dtype=np.uint8)
     ends = np.flatnonzero(text == _NEWLINE)
     starts = np.concatenate(([0], ends + 1))
     starts = starts[starts < len(text)]
-    openers = data.count(b"{") + data.count(b"[")
-    if openers - len(starts) > _MOST_OPENERS:
-        opens = (text == _BRACE) | (text == _BRACKET)
+    opens = (text | _CASE) == _BRACE
+    if int(np.count_nonzero(opens)) - len(starts) > _MOST_OPENERS:
         if int(np.add.reduceat(opens, starts, dtype=np.int64).max()) > _MOST_OPENERS:
             return None
-    first = text[starts]
+    first, second = text[starts], text[np.minimum(starts + 1, len(text) - 1)]
+    length = np.append(starts[1:], len(text)) - starts
+    inner_blank = (first == _BLANK) | ((first == _BRACE) & (second == _BLANK))
+    empty = ((first == _BRACE) & (second == _CLOSING)) | (inner_blank & (length < _SHORT))
+    if empty.any():
+        return None
     return np.flatnonzero((first != _NEWLINE) & (first != _RETURN)).astype(np.int64)
 
 
@@ -128,6 +137,13 @@ def _without_times(kind: pa.DataType) -> pa.DataType:
     if pt.is_list(kind):
         return pa.list_(_without_times(kind.value_type))
     return pa.string() if pt.is_timestamp(kind) else kind
+
+
+def _has_media(kind: pa.DataType) -> bool:
+    """Say whether there are objects with a `_type` in it (histograms, media), which are left out."""
+    if not pt.is_struct(kind):
+        return False
+    return any(field.name == "_type" or _has_media(field.type) for field in kind)
 
 
 def _has_odd_lists(kind: pa.DataType) -> bool:

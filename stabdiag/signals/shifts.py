@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from stabdiag.model import F64
 from stabdiag.signals.baseline import Baseline
 
+SMOOTHED = 1.6  # from here on residuals wider than the differences mean a smoothed series
 MEDIAN_LOSS = 1.25  # the median of k normal points has 1.25 times the spread of their mean
 
 
@@ -28,7 +29,8 @@ def shift_scores(x: F64, base: Baseline, floor: float, ahead: int) -> F64:
     median = np.median(sliding_window_view(filled, ahead), axis=1)
     # smoothed points are not so many independent ones: no more gain than the noise allows
     known = np.ones(n) if base.correlation is None else base.correlation[:n]
-    gain = np.clip(np.nan_to_num(known, nan=1.0), 1.0, np.sqrt(ahead) / MEDIAN_LOSS)
+    gain = np.nan_to_num(known, nan=1.0) / SMOOTHED
+    gain = np.clip(gain, 1.0, np.sqrt(ahead) / MEDIAN_LOSS)
     spread = MEDIAN_LOSS * np.maximum(base.scale[:n], floor) / np.sqrt(ahead) * gain
     ok = np.isfinite(median) & np.isfinite(spread) & np.isfinite(base.center[:n])
     z[:n][ok] = (median[ok] - base.center[:n][ok]) / spread[ok]

@@ -117,6 +117,7 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         e
         for e in events
         if e.kind != "param_jump"
+        and e.series != "param_norm"  # logged now and then: it knows the interval only
         and not (e.kind == "grad_spike" and loss_onset is not None and _over(e, loss_onset))
     ] or list(events)
     onset = min(e.onset for e in sharp)

@@ -28,9 +28,12 @@ def report(timeline: Timeline) -> Outcome:
     looked: list[str] = []
     if view.loss is not None:
         tested = int(np.count_nonzero(np.isfinite(view.loss.z)))
+        alarms = view.limits(LOSS_SPIKE, "false_alarms")
+        asked = view.settings.spike_threshold is not None
+        why = "as asked" if asked else f"{alarms:g} lone false alarms expected"
         looked.append(
-            f"loss: {tested} of {view.loss.x.size} points scored against {view.loss.threshold:.3g} "
-            f"({view.limits(LOSS_SPIKE, 'false_alarms'):g} lone false alarms expected)"
+            f"loss: {tested} of {view.loss.x.size} points scored against "
+            f"{view.loss.threshold:.3g} ({why})"
         )
     if view.grad is not None:
         looked.append(f"grad norm: {int(np.count_nonzero(np.isfinite(view.grad.z)))} points scored")

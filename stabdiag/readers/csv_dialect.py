@@ -92,7 +92,7 @@ def _headed(rows: Sequence[_Row], delimiter: str) -> tuple[float, Dialect] | Non
     for index, row in enumerate(rows[:_PREAMBLE_ROWS]):
         if not _may_be_header(row.cells, delimiter):
             continue
-        body = [r.cells for r in rows[index + 1 :] if r.cells != row.cells]
+        body = [r.cells for r in rows[index + 1 :] if not _is_header_again(r.cells, row.cells)]
         score = _fit(len(row.cells), body, delimiter)
         if score is None:
             continue
@@ -103,6 +103,12 @@ def _headed(rows: Sequence[_Row], delimiter: str) -> tuple[float, Dialect] | Non
             delimiter, names, row.last_line + 1, True, _decimal(body, delimiter), reason
         )
     return None
+
+
+def _is_header_again(cells: Sequence[str], header: Sequence[str]) -> bool:
+    """Say whether a row repeats the header, perhaps with other columns after a restart."""
+    known = len(set(cells) & set(header))
+    return cells == header or (known >= 2 and not any(_numeric(cell) for cell in cells))
 
 
 def _may_be_header(cells: Sequence[str], delimiter: str) -> bool:

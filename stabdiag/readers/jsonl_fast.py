@@ -45,7 +45,7 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
         return None
     columns: dict[str, Cells] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if _has_odd_lists(column.type) or _has_media(column.type):
+        if _has_odd_lists(column.type) or _has_odd_objects(column.type):
             return None
         leaves = leaf_cells(name, column.combine_chunks())
         if leaves.keys() & columns.keys():
@@ -64,9 +64,11 @@ def _filled_lines(data: bytes) -> I64 | None:
     starts = np.concatenate(([0], ends + 1))
     starts = starts[starts < len(text)]
     opens = (text | _CASE) == _BRACE
-    if int(np.count_nonzero(opens)) - len(starts) > _MOST_OPENERS:
-        if int(np.add.reduceat(opens, starts, dtype=np.int64).max()) > _MOST_OPENERS:
-            return None
+    if (
+        int(np.count_nonzero(opens)) - len(starts) > _MOST_OPENERS
+        and int(np.add.reduceat(opens, starts, dtype=np.int64).max()) > _MOST_OPENERS
+    ):
+        return None
     first, second = text[starts], text[np.minimum(starts + 1, len(text) - 1)]
     length = np.append(starts[1:], len(text)) - starts
     inner_blank = (first == _BLANK) | ((first == _BRACE) & (second == _BLANK))
@@ -139,11 +141,13 @@ def _without_times(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pt.is_timestamp(kind) else kind
 
 
-def _has_media(kind: pa.DataType) -> bool:
-    """Say whether there are objects with a `_type` in it (histograms, media), which are left out."""
+def _has_odd_objects(kind: pa.DataType) -> bool:
+    """Say whether there are empty objects or such with a `_type` (histograms, media) in it."""
     if not pt.is_struct(kind):
         return False
-    return any(field.name == "_type" or _has_media(field.type) for field in kind)
+    return kind.num_fields == 0 or any(
+        field.name == "_type" or _has_odd_objects(field.type) for field in kind
+    )
 
 
 def _has_odd_lists(kind: pa.DataType) -> bool:

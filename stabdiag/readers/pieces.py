@@ -91,15 +91,22 @@ def _stray_note(name: str, stray: Stray, line: I64) -> Note:
     return Note("dropped", text, stray.count, tuple(int(line[row]) for row in stray.rows))
 
 
+def _number_column(parts: Sequence[Part], rows: int) -> Column:
+    if sum(len(part.cells) for part in parts) == rows:  # no row without a cell: nothing to prefill
+        value, logged = np.empty(rows), np.empty(rows, dtype=np.bool_)
+    else:
+        value, logged = np.full(rows, np.nan), np.zeros(rows, dtype=np.bool_)
+    for part in parts:
+        cells = numbers_of(part)
+        value[part.rows] = float_values(cells)
+        logged[part.rows] = True if cells.null_count == 0 else valid_mask(cells)
+    return Column("number", value, logged)
+
+
 def _column(parts: Sequence[Part], kind: ColumnKind, rows: int) -> Column:
-    value = np.full(rows, np.nan)
-    logged = np.zeros(rows, dtype=np.bool_)
     if kind == "number":
-        for part in parts:
-            cells = numbers_of(part)
-            value[part.rows] = float_values(cells)
-            logged[part.rows] = valid_mask(cells)
-        return Column("number", value, logged)
+        return _number_column(parts, rows)
+    value = np.full(rows, np.nan)
     held = np.full(rows, None, dtype=object)
     for part in parts:
         filled = np.empty(len(part.cells), dtype=object)

@@ -23,6 +23,7 @@ def columns(
     from stabdiag.cli.output import deliver, view_for
     from stabdiag.cli.reporting import request_of
     from stabdiag.cli.settled import configuration, format_of
+    from stabdiag.cli.strict import insist
     from stabdiag.columns import describe, understand
     from stabdiag.readers import read_log
     from stabdiag.reporters import PART_FORMATS
@@ -35,6 +36,8 @@ def columns(
     settings = request.settings
     table = read_log(request.logs)
     plan = understand(table, column_map=settings.column_map, step_column=settings.step_column)
+    if reading.strict:
+        insist([vars(note) for note in (*table.notes, *plan.notes)], request.logs)
     runs = list_runs(table, plan)
     if name == "json":
         text = columns_json(table, plan, runs)

@@ -37,6 +37,10 @@ class ReadingOptions:
         str | None,
         typer.Option("--steps", metavar="A:B", help="Only steps A to B; either may be left out."),
     ] = None
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit 2 if anything was dropped, repaired or guessed."),
+    ] = False
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest one."),

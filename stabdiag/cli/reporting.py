@@ -13,6 +13,7 @@ from stabdiag.cli.logs import meant_logs, remember
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.output import deliver, remark, view_for
 from stabdiag.cli.settled import configuration, fail_on, format_of, required, settings_of
+from stabdiag.cli.strict import insist
 from stabdiag.config import Config
 from stabdiag.errors import UsageError
 from stabdiag.findings import Finding, Report
@@ -44,12 +45,15 @@ def report_command(
     Raises:
         typer.Exit: with 1 for findings at or above --fail-on, 3 for what --require names and the
             log did not let check; both are said on standard error.
+        InputError: --strict, and the log was not read as it stands.
     """
     config = configuration(reading)
     limit, needs = fail_on(analysis, config), required(analysis, config)
     name = format_of(output, config, PART_FORMATS if part else tuple(FORMATS))
     request = request_of(named, reading, analysis, output, config)
     report = analysed(request)
+    if reading.strict:
+        insist(report.run.notes, request.logs)
     missing = not_checked(report, needs)
     view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
     deliver(_text(report, name, part, view), output.output)

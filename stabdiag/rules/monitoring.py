@@ -55,7 +55,7 @@ DATA_LEFT_OUT = Rule(
     needs=(),
     what="Rows or cells could not be read, or were repaired or guessed.",
     why_bad="What was left out can't be judged.",
-    advice="See the notes of the report.",
+    advice="See the notes of the report; --strict makes this an error (exit 2).",
     thresholds=(),
 )
 RUN_ENDED = Rule(

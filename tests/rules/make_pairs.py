@@ -301,6 +301,14 @@ def sd307() -> Trio:
 
 
 @trio
+def sd308() -> Trio:
+    bad, good = base("param_norm"), base("param_norm")
+    bad["param_norm"][AT:] = np.nan
+    good["param_norm"][AT:] += 0.2
+    return Trio(bad, good, base(), AT, "the parameter norm is not logged")
+
+
+@trio
 def sd401() -> Trio:
     bad, good = with_(base(), **layers()), with_(base(), **layers())
     bad["grad_norm/h.1.mlp.c_fc.weight"] *= 60.0

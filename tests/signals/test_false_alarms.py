@@ -104,8 +104,8 @@ def test_fewer_than_one_in_ten_healthy_runs_alarms(draw: Draw, points: int, nois
 
 def test_fewer_than_one_in_ten_long_heavy_tailed_runs_alarms() -> None:
     noises = (0.02, 0.05, 0.1)
-    alarms = [bool(alarming(student, 100_000, seed, noises[seed % 3])) for seed in range(10)]
-    assert sum(alarms) < 1 + len(alarms) // 10
+    alarms = [bool(alarming(student, 100_000, seed, noises[seed % 3])) for seed in range(6)]
+    assert sum(alarms) == 0
 
 
 def test_long_gaussian_runs_do_not_alarm() -> None:

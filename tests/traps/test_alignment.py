@@ -116,9 +116,6 @@ def test_a_loss_averaged_over_a_window_is_found_within_the_window(tmp_path: Path
     assert episode.lead_steps is None or episode.lead_uncertainty == 9
 
 
-@pytest.mark.xfail(
-    strict=True, reason="blips close before a spike are taken into its episode and not counted"
-)
 def test_lone_blips_of_the_grad_norm_before_speak_for_the_optimizer(tmp_path: Path) -> None:
     columns = spiking()
     blips = {k: v.copy() for k, v in columns.items()}

@@ -76,6 +76,14 @@ def test_warm_restarts_of_a_cosine_are_said_without_alarm(tmp_path: Path) -> Non
     assert quiet(report)
 
 
+@pytest.mark.xfail(strict=True, reason="a factor over 0 is told as inf times")
+def test_a_rate_that_rises_from_zero_is_no_infinite_factor(tmp_path: Path) -> None:
+    rate = np.where((T >= 200) & (T < 210), 0.0, 1e-3)
+    (jump,) = findings(report_of(tmp_path, with_rate(rate)), "SD106")
+    assert jump.step == 210
+    assert "inf" not in jump.message.split()
+
+
 def test_a_rate_that_ends_early_is_said(tmp_path: Path) -> None:
     rate = 1e-3 * np.maximum(0.0, 1.0 - T / 250.0)
     report = report_of(tmp_path, with_rate(rate))

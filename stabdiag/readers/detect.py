@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stabdiag.errors import InputError
+from stabdiag.readers.event_files import recognise_events
 from stabdiag.readers.registry import READERS, Reader
 from stabdiag.readers.source import Source
 
@@ -25,7 +26,6 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"\x80\x04", "a Python pickle", _EXPORT),
     (b"\x80\x05", "a Python pickle", _EXPORT),
 )
-_EVENTS = b"brain.Event:"
 # Bytes that no text has, beside NUL, which a log gets when its file is cut under an open writer.
 _CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\r\f\b\x1b"))
 
@@ -46,15 +46,10 @@ def detect(source: Source) -> tuple[Reader, str]:
 
 def _refuse_foreign(source: Source) -> None:
     head = source.head
-    if _EVENTS in head[:64]:
-        raise InputError(
-            f"{source.name}: a TensorBoard event file",
-            "export its scalars as CSV from TensorBoard and name those files or their folder",
-        )
     for magic, what, todo in _FOREIGN:
         if head.startswith(magic):
             raise InputError(f"{source.name}: {what}, not a log of text, JSON or Parquet", todo)
-    if head.startswith((b"PAR1", b"ARROW1")):
+    if head.startswith((b"PAR1", b"ARROW1")) or recognise_events(source):
         return
     if not head.strip(b"\0"):
         raise InputError(f"{source.name}: nothing but NUL bytes", "name another copy of the log")

@@ -13,6 +13,7 @@ import numpy as np
 from stabdiag.errors import InputError, StabdiagError
 from stabdiag.model import F64, I64, Column, LogTable, Mask, Note
 from stabdiag.readers.detect import detect
+from stabdiag.readers.event_files import is_event_file, read_event_folder
 from stabdiag.readers.series_name import series_name
 from stabdiag.readers.source import open_source
 
@@ -60,6 +61,9 @@ def read_folder(folder: Path) -> LogTable:
             f"{folder}: a folder of more than {_MOST_FILES} files",
             "name the folder of one run's metrics",
         )
+    events = [file for file in files if is_event_file(file)]
+    if events and not any(file.suffix in _TABLE_SUFFIXES for file in files):
+        return read_event_folder(folder, events)
     found = [metric for file in files if (metric := _metric(file, folder)) is not None]
     of_metrics = {metric.file for metric in found}
     others = [f for f in files if f.suffix in _TABLE_SUFFIXES and str(f) not in of_metrics]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stabdiag.model import LogTable
 from stabdiag.readers import recognise
+from stabdiag.readers.event_files import recognise_events
 from stabdiag.readers.source import Source
 
 
@@ -43,6 +44,7 @@ def _read_text(source: Source) -> LogTable:
 READERS: tuple[Reader, ...] = (
     Reader("parquet", recognise.parquet, _from("parquet_log", "read_parquet")),
     Reader("arrow", recognise.arrow, _from("parquet_log", "read_arrow")),
+    Reader("tensorboard events", recognise_events, _from("event_files", "read_events")),
     Reader("json lines", recognise.json_lines, _from("jsonl_log", "read_jsonl")),
     Reader("json", recognise.json_document, _from("json_log", "read_json")),
     Reader("csv", recognise.table_of_text, _from("csv_log", "read_csv")),

@@ -65,6 +65,7 @@ def test_every_format_is_one_line_of_the_registry() -> None:
     assert [reader.name for reader in READERS] == [
         "parquet",
         "arrow",
+        "tensorboard events",
         "json lines",
         "json",
         "csv",
@@ -81,7 +82,6 @@ def zip_bytes(folder: Path) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("events", "a TensorBoard event file"),
         ("wandb", "a W&B transaction log"),
         ("zip", "a zip archive"),
         ("pickle", "a Python pickle"),
@@ -91,7 +91,6 @@ def zip_bytes(folder: Path) -> bytes:
 )
 def test_what_is_no_log_is_refused_by_name(tmp_path: Path, kind: str, words: str) -> None:
     data = {
-        "events": b"\x18\0\0\0\0\0\0\0\xa3\x7fK\x22\x09\0\0\xc0\x01\x02\x1a\x0dbrain.Event:2\xec",
         "wandb": b":W&B\xbe\xe1\0" * 9,
         "zip": zip_bytes(tmp_path),
         "pickle": pickle.dumps({"loss": [1.0]}),

@@ -21,8 +21,8 @@ from tests.make_runs import Cell, run_from
 # no shrinking: the examples are small, and the same every time
 FAST = (Phase.explicit, Phase.generate)
 ODD = [None, math.nan, math.inf, -math.inf, 0.0, -1.0, 1e-30, 3e38, 65504.0]
-SERIES = ("loss", "val_loss", "grad_norm", "param_norm", "lr", "loss_scale", "activation_max")
-SERIES += ("grad_param_ratio", "skipped", "grad_norm_clipped")
+MAIN = ("loss", "val_loss", "grad_norm", "param_norm", "lr", "loss_scale", "activation_max")
+SERIES = (*MAIN, "grad_param_ratio", "skipped", "grad_norm_clipped")
 LAYERS = ("h.0.attn.c_proj.weight", "h.1.mlp.c_fc.weight", "h.1.ln_1.weight", "lm_head.weight")
 
 

@@ -139,6 +139,20 @@ def test_losses_of_exactly_zero_are_batches_without_targets(tmp_path: Path) -> N
     assert report.verdict.cause == "data"
 
 
+@pytest.mark.xfail(strict=True, reason="without a grad norm any exact zero is an empty batch")
+def test_zeros_of_a_memorised_set_are_small_losses(tmp_path: Path) -> None:
+    """A net that has learned its set by heart: losses from 0.3 down to 0.0 in four decimals."""
+    rng = np.random.default_rng(6)
+    start = 2.3 * np.exp(-np.arange(POINTS) / 20.0)
+    small = np.exp(-5.0 + 1.5 * rng.standard_normal(POINTS))
+    log = {"step": np.arange(POINTS, dtype=np.float64), "loss": np.round(start + small, 4)}
+    log["loss"][log["loss"] < 0.0009] = 0.0
+    assert np.count_nonzero(log["loss"] == 0.0) > 5
+    report = report_of(tmp_path, log)
+    assert findings(report, "SD202") == []
+    assert report.verdict.cause != "data" or report.verdict.probability < 0.9
+
+
 def test_a_loss_of_zero_beside_a_nan_norm_is_a_hidden_nan(tmp_path: Path) -> None:
     columns = healthy(POINTS)
     columns["loss"][AT:] = 0.0
@@ -164,7 +178,6 @@ def test_the_trainer_that_filters_nan_from_the_start(tmp_path: Path) -> None:
     assert report.verdict.cause not in ("none", "data")
 
 
-@pytest.mark.xfail(strict=True, reason="only a positive loss is judged for a plateau")
 def test_a_loss_that_is_zero_throughout_is_not_healthy(tmp_path: Path) -> None:
     columns = healthy(POINTS)
     columns["loss"][:] = 0.0
@@ -241,7 +254,10 @@ def test_nan_in_the_validation_loss_alone_is_not_the_training_run(tmp_path: Path
     log["val_loss"] = [NAN if i % 50 == 0 else None for i in range(POINTS)]
     report = report_of(tmp_path, log, ".jsonl")
     assert report.verdict.health != "diverged"
-    assert "SD301" not in serious(report)
+    assert report.verdict.cause == "none"
+    (found,) = findings(report, "SD301")
+    assert found.severity.word == "warning"
+    assert "validation" in found.message
 
 
 def test_a_nan_parameter_norm_beside_a_finite_loss_is_an_error(tmp_path: Path) -> None:

@@ -16,6 +16,19 @@ JOINT = (
     ("loss_lingers", "param_quiet", "lingers_at_usual_steps"),
     ("new_level", "param_quiet", "level_at_usual_steps"),
 )
+LOST = frozenset({"diverged", "no_return", "collapsed"})
+START = frozenset(
+    {
+        "initial_transient",
+        "initial_loss_high",
+        "initial_imbalance",
+        "loss_falls_at_once",
+        "grad_falls_at_once",
+        "param_flat",
+        "param_shrinks",
+    }
+)
+START_SHARE = 0.3
 RISES = frozenset({"loss_event", "loss_explodes", "diverged", "collapsed", "new_level"})
 SHAPE = frozenset(
     {
@@ -69,6 +82,11 @@ def joined(signs: Iterable[Sign]) -> list[Sign]:
     kept = list(signs)
     if any(s.name == "exact_ratio" for s in kept):  # the unit changed: no rise is one
         kept = [s for s in kept if s.name not in RISES]
+    if any(s.name in LOST and s.strength > 0.5 for s in kept):
+        # what the run ended in is not explained by how it began
+        kept = [
+            replace(s, strength=START_SHARE * s.strength) if s.name in START else s for s in kept
+        ]
     by = {(s.episode, s.name): s for s in kept}
     more = []
     for (episode, name), sign in by.items():
@@ -122,7 +140,10 @@ def attribute(
                 ledger[cause].append(
                     Evidence(cause, name, sign.text, round(value, 3), sign.steps, sign.series)
                 )
-    sums = np.array([prior[c] + sum(e.weight for e in ledger[c]) for c in CLASSES])
+    for cause in CLASSES:
+        text = "before any evidence: how common it is among the labelled runs"
+        ledger[cause].append(Evidence(cause, "prior", text, prior[cause]))
+    sums = np.array([sum(e.weight for e in ledger[c]) for c in CLASSES])
     share = np.exp(sums - sums.max())
     share /= share.sum()
     order = sorted(range(len(CLASSES)), key=lambda i: (-share[i], i))
@@ -131,7 +152,12 @@ def attribute(
             CauseRank(
                 CLASSES[i],
                 float(share[i]),
-                tuple(sorted(ledger[CLASSES[i]], key=lambda e: (-abs(e.weight), e.sign))),
+                tuple(
+                    sorted(
+                        ledger[CLASSES[i]],
+                        key=lambda e: (e.sign == "prior", -abs(e.weight), e.sign),
+                    )
+                ),
             )
             for i in order
         )

@@ -64,6 +64,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "cold_nan": {"overflow": 6.4, "none": -8.4},
     "scale_collapse": {"overflow": 7.0, "none": -8.4},
     "bad_activations": {"overflow": 4.2, "none": -5.6},
+    "falls_silent": {"overflow": 2.5, "none": -6.0},
     "near_fp16_limit": {"overflow": 2.8},
     "vanishing_depth": {"vanishing": 4.9, "none": -2.1},
     "dominant_layer": {"architecture": 4.8, "none": -4.2},

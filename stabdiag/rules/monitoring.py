@@ -90,4 +90,16 @@ LR_ENDED = Rule(
     ),
     sources=("reported incident I21",),
 )
-RULES = (POST_CLIP, ZERO_GRAD, MISSING_METRIC, DATA_LEFT_OUT, RUN_ENDED, LR_ENDED)
+VALIDATION_NAN = Rule(
+    id="SD707",
+    name="validation-loss-not-finite",
+    workflow_step=0,
+    severity=Severity.WARNING,
+    needs=("loss", "val_loss"),
+    what="The validation loss is NaN or Inf while the training loss is finite.",
+    why_bad="Evaluation can't be judged; training itself goes on. Often a batch without targets, or "
+    "another precision in evaluation.",
+    advice="Look at the validation data (fully masked rows) and at evaluation's precision.",
+    sources=("Hugging Face Trainer: eval_loss is not filtered", "reported incident I31"),
+)
+RULES = (POST_CLIP, ZERO_GRAD, MISSING_METRIC, DATA_LEFT_OUT, RUN_ENDED, LR_ENDED, VALIDATION_NAN)

@@ -68,7 +68,7 @@ def chosen_run(
         text = f"of {len(parts)} runs {best.name} has nearly all points; left out: "
         return best, (Note("guessed", text + _listed([p.name for p in rest]), len(rest)),)
     raise ManyRunsError(
-        f"{where} holds {len(parts)} runs: {_listed(names)}",
+        f"{where} holds {len(parts)} runs: {_listed([f'{i}: {n}' for i, n in enumerate(names, 1)])}",
         "choose one with --run NAME or --run NUMBER, counted from 1",
         names,
     )

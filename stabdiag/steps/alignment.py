@@ -11,7 +11,7 @@ from stabdiag.steps import restart_signs, schedule_signs, whole_run
 from stabdiag.steps.episode_signs import episode_signs, growth_text
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.events import Event
-from stabdiag.steps.outcome import Outcome, finding
+from stabdiag.steps.outcome import Outcome, finding, share_text
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.view import View
 
@@ -86,8 +86,8 @@ def _episode(draft: Draft, view: View, findings: list[Finding], *, own_loss: boo
         rule = LOSS_SPIKE if draft.has("loss_spike") else LEVEL_SHIFT
         back = f"recovered by step {draft.end}" if draft.end is not None else "did not come back"
         text = (
-            f"the loss rose from step {event.onset} to {_number(event, view)} at step {event.peak} "
-            f"(score {event.score:.1f}, {event.size:.0%} of the loss range), {back}"
+            f"the loss rose from step {event.onset} on, {_number(event, view)} at step {event.peak} "
+            f"(score {event.score:.3g}, {share_text(event.size)} the loss range), {back}"
         )
         mild = draft.recovery == "fast" and event.size < 0.5 and event.score < 2 * LEAST_ERROR
         findings.append(
@@ -128,5 +128,5 @@ LEAST_ERROR = 6.0
 def _number(event: Event, view: View) -> str:
     spike = event.spike
     if spike is None or view.loss is None:
-        return "a higher level"
-    return f"{view.loss.x[spike.peak]:.4g} (from {spike.center:.4g})"
+        return "to a higher level"
+    return f"from {spike.center:.4g} to {view.loss.x[spike.peak]:.4g}"

@@ -8,7 +8,7 @@ from stabdiag.causes.signs import Sign
 from stabdiag.signals.precursors import blip_rate, lone_blips, rise_before
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.events import Event
-from stabdiag.steps.outcome import ramp
+from stabdiag.steps.outcome import ramp, share_text
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.view import View
 
@@ -134,7 +134,10 @@ def _aftermath(timeline: Timeline, number: int, draft: Draft, signs: list[Sign])
     if after.size >= 4:
         rest = float(np.median(after)) / loss.unit
         noise = 1.25 * spike.scale / loss.unit / np.sqrt(after.size)
-        text = f"{rest:.1%} of the loss range was left of the spike 2 to 8 points after step {event.peak}"
+        text = (
+            f"{share_text(rest)} the loss range was left of the spike 2 to 8 points after step "
+            f"{event.peak}"
+        )
         lingers = ramp(rest, max(0.025, 1.5 * noise), max(0.08, 4.0 * noise))
         if lingers > 0:
             signs.append(Sign("loss_lingers", lingers, text, at, ("loss",), number))

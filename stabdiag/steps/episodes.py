@@ -131,7 +131,8 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         grad_cadence=view.grad.track.cadence if view.grad else 1,
     )
     index = view.loss.track.at(segment, onset) if view.loss is not None else 0
-    biggest = max(events, key=event_severity)
+    rises = [e for e in events if e.kind in ("loss_spike", "level_shift")]
+    biggest = max(rises or events, key=event_severity)
     end, recovery, lost = _recovery(view, events, kind, onset)
     rule, reason = _handbook(view, lead, loss_onset, grad_onset, kind)
     return Draft(

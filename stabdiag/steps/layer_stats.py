@@ -191,6 +191,9 @@ def _around(
     after = part[at - start :]
     out["peak_score"][j] = float(after.max())
     out["peak_log"][j] = float(after.max()) * scale
-    left = np.flatnonzero(part > LEFT)
+    out_of = part > LEFT
+    # before the onset a lone point is a blip: two in a row are needed
+    again = out_of & np.append(out_of[1:], False)
+    left = np.flatnonzero(np.where(s[start : start + part.size] < onset, again, out_of))
     if left.size:
         marks["left_step"][j] = s[start + left[0]]

@@ -69,7 +69,16 @@ def bisect(timeline: Timeline) -> LayersResult:
     _spread_at_onset(timeline, grad, findings, signs)
     parted = _norm_scales(view, scores, findings, signs)
     ranked = _ranked(scores, broken)
-    guilty = broken or tuple(s.layer for s in ranked if s.score >= GUILTY and not vanished)[:3]
+    many = any(s.name == "tensor_jump_many" for s in signs)
+    guilty = (
+        broken
+        or tuple(
+            s.layer
+            for s in ranked
+            # where many jumped at once no single one is at fault
+            if s.score >= GUILTY and not vanished and not (many and s.why.startswith("norm jumped"))
+        )[:3]
+    )
     if parted and not guilty:
         guilty = parted
         ranked = _ranked(scores, parted)
@@ -261,7 +270,7 @@ def _jumps(
     share = len(jumped) / len(matrices)
     factor = float(np.exp(min(top.onset_jump, 50.0)))
     text = (
-        f"{len(jumped)} of {len(matrices)} weight norms jumped at step {main.onset}, "
+        f"{len(jumped)} of {len(matrices)} weight norms jumped around step {main.onset}, "
         f"{top.layer} by a factor of {factor:.3g}"
     )
     few = share <= 0.25 or len(jumped) == 1

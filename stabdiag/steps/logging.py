@@ -11,10 +11,12 @@ from stabdiag.rules.monitoring import (
     MISSING_METRIC,
     POST_CLIP,
     RUN_ENDED,
+    VALIDATION_NAN,
     ZERO_GRAD,
 )
 from stabdiag.steps.numerics import silent_series
 from stabdiag.steps.outcome import finding
+from stabdiag.steps.tracks import track
 from stabdiag.steps.view import View
 
 MINIMUM = ("loss", "grad_norm", "param_norm", "lr")  # the handbook's, of which all else follows
@@ -28,6 +30,7 @@ def check(view: View) -> list[Finding]:
         findings.append(finding(POST_CLIP, text))
     findings += _zero_grad(view)
     findings += _lr_ended(view)
+    findings += _validation(view)
     missing = [n for n in MINIMUM if n not in view.run.series]
     if missing:
         text = f"not logged: {', '.join(missing)}"
@@ -40,6 +43,22 @@ def check(view: View) -> list[Finding]:
         if note.kind == "ending":
             findings.append(finding(RUN_ENDED, note.text))
     return findings
+
+
+def _validation(view: View) -> list[Finding]:
+    """Validation losses that are not finite while the training loss is."""
+    t = track(view.run, "val_loss")
+    if t is None or view.loss is None or not np.isfinite(view.loss.x[-1:]).all():
+        return []
+    bad = np.flatnonzero(~np.isfinite(t.value))
+    if bad.size == 0:
+        return []
+    step = int(t.step[bad[0]])
+    text = (
+        f"the validation loss is not finite in {bad.size} of {t.value.size} evaluations, first at "
+        f"step {step}, while the training loss is"
+    )
+    return [finding(VALIDATION_NAN, text, step=step, last_step=int(t.step[bad[-1]]))]
 
 
 def _zero_grad(view: View) -> list[Finding]:

@@ -71,6 +71,7 @@ def check(timeline: Timeline) -> Outcome:
         if draft.kind in ("non_finite", "loss_scale_collapse"):
             _episode(timeline, number, draft, bad, findings, signs)
     _skipped_steps(timeline, findings)
+    _silent(view, findings, signs)
     _near_limit(view, findings, signs)
     if "activation_max" in view.run.series or view.run.layers.get("activation_max"):
         looked.append("activation maxima against 65504")
@@ -86,7 +87,8 @@ def _episode(
     signs: list[Sign],
 ) -> None:
     view = timeline.view
-    spread = ", ".join(f"{f.series} at {f.step}" for f in bad[:5])
+    late = [f for f in bad if f.step >= draft.onset]
+    spread = ", ".join(f"{f.series} from {f.step}" for f in late[:5])
     losses = [e for e in draft.events if e.kind == "non_finite" and e.series == "loss"]
     grads = [e for e in draft.events if e.kind == "non_finite" and e.series == "grad_norm"]
     params = [e for e in draft.events if e.kind == "non_finite" and e.series == "param_norm"]
@@ -99,8 +101,9 @@ def _episode(
             first = kind[0]
             inferred = next((f for f in bad if f.series == first.series and f.inferred), None)
             value = next((f.value for f in bad if f.series == first.series), "not finite")
-            word = "no longer logged, or hidden," if inferred else value
-            text = f"{first.series} is {word} from step {first.onset}; first non-finite: {spread}"
+            word = "missing, which stands for NaN here," if inferred else value
+            text = f"{first.series} is {word} from step {first.onset} on"
+            text += f" ({spread})" if len(late) > 1 else ""
             chosen = HIDDEN_NAN if inferred and rule is NON_FINITE_LOSS else rule
             findings.append(
                 finding(chosen, text, step=first.onset, last_step=first.end, data={"first": spread})
@@ -192,6 +195,27 @@ def _climb_or_cold(view: View, number: int, draft: Draft, signs: list[Sign]) -> 
                 number,
             )
         )
+
+
+SILENT_POINTS = 10  # points of another series after the last one of the loss
+
+
+def _silent(view: View, findings: list[Finding], signs: list[Sign]) -> None:
+    """A loss that is no longer logged while the run goes on: for some loggers NaN looks so."""
+    if view.loss is None or view.loss.track.inferred.any():
+        return
+    last = int(view.loss.track.step[-1])
+    beyond = [
+        (int(np.count_nonzero(t.step > last + view.loss.track.cadence)), t)
+        for t in (view.grad_track, view.lr, view.param)
+        if t is not None and t.cadence <= 2 * view.loss.track.cadence
+    ]
+    count, other = max(beyond, key=lambda b: b[0], default=(0, None))
+    if other is None or count < max(SILENT_POINTS, 0.05 * view.loss.x.size):
+        return
+    text = f"the loss is no longer logged after step {last} while {other.name} goes on to {other.step[-1]}"
+    findings.append(finding(SILENT, text, step=last, last_step=int(other.step[-1])))
+    signs.append(Sign("falls_silent", 1.0, text, (last,), ("loss", other.name)))
 
 
 def _skipped_steps(timeline: Timeline, findings: list[Finding]) -> None:

@@ -52,6 +52,11 @@ def finding(
     )
 
 
+def share_text(share: float) -> str:
+    """A share of something in words that a reader can take in: percent, or times from 10 on."""
+    return f"{share:.0%} of" if share < 10 else f"{share:.3g} times"
+
+
 def ramp(value: float, low: float, high: float) -> float:
     """0 at `low` and below, 1 at `high` and above, linear between: the strength of a sign."""
     if not value > low:  # also for NaN

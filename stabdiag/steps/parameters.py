@@ -43,7 +43,7 @@ def _growth(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
     g = growth(t.step, t.value, window_steps=WINDOW_STEPS)
     if g is None:
         return
-    late = late_growth(t)
+    late = late_growth(t) / float(np.exp(_jumped(timeline, t)))
     limits = view.limits
     step = int(t.step[0])
     sustained = g.rising > 0.8 and late > 1.15
@@ -80,6 +80,13 @@ def _growth(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> N
                 },
             )
         )
+
+
+def _jumped(timeline: Timeline, t: Track) -> float:
+    """Log of the growth in the second half that came in single jumps: those are SD407's."""
+    middle = (int(t.step[0]) + int(t.step[-1])) // 2
+    jumps = [e for d in timeline.episodes for e in d.events if e.kind == "param_jump"]
+    return sum(float(np.log(max(e.ratio, 1e-9))) for e in jumps if e.peak > middle)
 
 
 def _shrinking(t: Track, signs: list[Sign]) -> None:

@@ -100,12 +100,13 @@ def _exact_ratio(timeline: Timeline, findings: list[Finding], signs: list[Sign])
     ratio = _multiple(view.loss.x, at, whole=True)
     if ratio is None:
         return
-    norm = ""
-    if view.grad is not None:
-        other = _multiple(
-            np.exp(view.grad.x), _same_point(view.grad.track, main.onset), whole=False
-        )
-        norm = f", the grad norm {other:.3g}" if other is not None else ""
+    if view.grad is None:  # without a second witness a factor is just a factor
+        return
+    at = _same_point(view.grad.track, main.loss_event.onset)
+    other = _multiple(np.exp(view.grad.x), at, whole=False)
+    if other is None or abs(other - ratio) > 0.05 * ratio:
+        return
+    norm = f", the grad norm {other:.3g}"
     text = (
         f"from step {main.loss_event.onset} on the loss is {ratio} times what it was{norm}: "
         "another normalisation (accumulation, number of devices), not another course"
@@ -137,5 +138,7 @@ def _multiple(x: F64, at: int, *, whole: bool) -> float | None:
             if abs(ratio / value - 1.0) < 0.02:
                 noise = float(np.std(np.diff(np.log(before)))) if before.size > 2 else 0.0
                 later = float(np.std(np.diff(np.log(after))))
-                return value if later < 2.0 * noise + 0.01 else None
+                alike = 0.3 * noise <= later < 2.0 * noise + 0.01
+                held = abs(float(np.median(tail[-SIDE_POINTS:]) / np.median(after)) - 1.0) < 0.25
+                return value if alike and held else None
     return None

@@ -18,6 +18,7 @@ from stabdiag.steps.view import View
 
 FIRST_OF = 0.5  # the first episode at least so severe, of the worst, is where it began
 PASSING = 0.3  # of the final rise: a spike so small that passed is not what the run ended in
+SAME_AGAIN = 0.02  # of the loss range: repeated steps that differ by less are the same
 MOST_JUDGED = 12  # episodes weighed one by one
 LEAST = 0.7  # severity of an episode that may carry the verdict
 
@@ -72,7 +73,9 @@ def isolate(view: View) -> Timeline:
         *odd_batches(view),
         *grad_growth(view),
     ]
-    found = [e for e in found if not _returns_to_course(view, e, back)]
+    found = [
+        e for e in found if not (_returns_to_course(view, e, back) or _seen_before(view, e, back))
+    ]
     episodes = group(view, found)
     diverged, step = _divergence(view)
     primary = _primary(episodes)
@@ -109,6 +112,19 @@ def _primary(episodes: list[Draft]) -> int | None:
     return next(i for i, s in serious if s >= FIRST_OF * capped)
 
 
+def _seen_before(view: View, event: ev.Event, back: list[Restart]) -> bool:
+    """Whether a rise right after a restart is where these very steps stood the first time."""
+    if event.kind not in ("level_shift", "loss_spike"):
+        return False
+    return any(
+        r.paired
+        and r.segment == event.segment
+        and 0 <= event.onset - r.step <= 5 * view.cadence
+        and abs(r.change) < SAME_AGAIN
+        for r in back
+    )
+
+
 def _returns_to_course(view: View, event: ev.Event, back: list[Restart]) -> bool:
     """Whether a rise only brings the loss back to its level before a drop at a restart."""
     if event.kind not in ("level_shift", "loss_spike") or view.loss is None or event.spike is None:
@@ -129,6 +145,8 @@ def _returns_to_course(view: View, event: ev.Event, back: list[Restart]) -> bool
 def _divergence(view: View) -> tuple[Ending | None, int | None]:
     """Whether the loss ends well above its best level, and where it parted from it."""
     if view.loss is None or is_signed(view.loss.x):
+        return None, None
+    if view.loss.x.size and not np.isfinite(view.loss.x[-1]):  # step 3 says how it ends
         return None, None
     loss, limits = view.loss, view.limits
     finite = int(np.count_nonzero(np.isfinite(loss.x)))

@@ -120,7 +120,7 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
     if x.size < CHANCE_POINTS or float(np.min(x)) <= 0:
         return
-    if _late(view):
+    if _late(view) or _adversarial(view):
         return
     edge = max(5, x.size // 20)
     first, last = float(np.median(x[:edge])), float(np.median(x[-edge:]))
@@ -151,12 +151,14 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
 def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> None:
     """A run from scratch that falls to the unigram level at once and then learns nothing more."""
     view = timeline.view
-    if view.loss is None or is_signed(view.loss.x):
+    if view.loss is None or is_signed(view.loss.x) or _adversarial(view):
         return
     x, step = view.loss.x[np.isfinite(view.loss.x)], view.loss.track.step
     if x.size < 2 * view.limits(PLATEAU, "min_points") or _late(view):
         return
     first, tenth = float(x[0]), x.size // 10
+    if first <= 0:
+        return
     level = float(np.median(x[tenth : 2 * tenth]))
     last = float(np.median(x[-tenth:]))
     gain = 1.0 - last / level if level > 0 else 1.0
@@ -173,6 +175,12 @@ def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
         data = {"gain": gain}
         ends = int(step[0]), int(step[-1])
         findings.append(finding(PLATEAU, text, step=ends[0], last_step=ends[1], data=data))
+
+
+def _adversarial(view: View) -> bool:
+    """Whether two losses play against each other: there a level loss is the balance."""
+    columns = " ".join(s.column.lower() for s in view.run.series.values())
+    return any(word in columns for word in ("d_loss", "loss_d", "disc_loss", "loss_disc"))
 
 
 def _late(view: View) -> bool:

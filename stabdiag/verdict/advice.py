@@ -18,8 +18,9 @@ ADVICE: dict[str, tuple[str, ...]] = {
         "Skip or filter these batches and continue.",
     ),
     "overflow": (
-        "Train in bf16, or keep the named layer in fp32; find the first Inf with anomaly detection.",
-        "Restart from a checkpoint before the first non-finite value.",
+        "Find the first Inf or NaN with anomaly detection on that batch: a value beyond float16, or an "
+        "operation with no finite gradient (sqrt, log, division, a masked row).",
+        "Train in bf16, or keep that part in fp32; go on from a checkpoint before it, if there is one.",
     ),
     "initialization": (
         "Re-run the first 1000 steps with another seed: the same again is systematic.",
@@ -45,7 +46,10 @@ ADVICE: dict[str, tuple[str, ...]] = {
 
 def next_steps(timeline: Timeline, verdict: Verdict, layers: LayersResult) -> tuple[str, ...]:
     """Advice for the cause, then the commands that look closer, then what to log."""
-    log = shlex.quote(timeline.view.run.files[0]) if timeline.view.run.files else "LOG"
+    run = timeline.view.run
+    log = " ".join(shlex.quote(f) for f in run.files) if run.files else "LOG"
+    if len(run.siblings) > 1:
+        log += f" --run {shlex.quote(run.name)}"
     out = list(ADVICE[verdict.cause])
     if verdict.cause == "none":
         missing = [c for c in ("grad_norm", "lr") if c not in timeline.view.run.series]

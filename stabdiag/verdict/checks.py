@@ -6,6 +6,7 @@ import numpy as np
 
 from stabdiag.findings import Check, Finding, Severity
 from stabdiag.rules.timeline import PLATEAU
+from stabdiag.steps.initialization import first_and_early
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import is_signed
 
@@ -15,7 +16,12 @@ TABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     ("no slow divergence", ("SD103",), ("loss",), "the loss ends at its best level"),
     ("no plateau", ("SD108",), ("loss",), "the loss falls"),
     ("no exact zeros", ("SD202", "SD306"), ("loss",), "no loss is exactly 0"),
-    ("all values finite", ("SD203", "SD301", "SD302", "SD306"), ("loss",), "no NaN or Inf beyond lone skipped steps"),
+    (
+        "all values finite",
+        ("SD203", "SD301", "SD302", "SD304", "SD306", "SD307", "SD308"),
+        ("loss",),
+        "no NaN or Inf beyond lone skipped steps",
+    ),
     ("start as expected", ("SD501", "SD502", "SD503"), ("loss",), "no transient of the initialization"),
     ("grad norm moves", ("SD702",), ("grad_norm",), "neither constant nor zero"),
     ("learning rate on schedule", ("SD106", "SD107", "SD706"), ("lr",), "no jump, no reset, no early end"),
@@ -61,6 +67,15 @@ def _untested(timeline: Timeline, name: str) -> str:
         return f"{finite} finite points of the loss: too few"
     if name == "no slow divergence" and view.loss is not None and is_signed(view.loss.x):
         return "a loss that changes sign: lower is not better"
+    started = view.loss is not None and first_and_early(view.loss.track) is not None
+    if name == "start as expected" and not started:
+        return "too few points at the start"
+    if name == "learning rate on schedule" and view.lr is not None and view.lr.value.size < 4:
+        return f"{view.lr.value.size} points of the learning rate: too few"
+    if name == "grad norm moves" and view.grad_track is not None:
+        points = int(np.count_nonzero(np.isfinite(view.grad_track.value)))
+        if points < 10:
+            return f"{points} finite points of the grad norm: too few"
     least = view.limits(PLATEAU, "min_points")
     if name == "no plateau" and finite < least:
         return f"{finite} finite points of the loss: fewer than {least:.0f}"

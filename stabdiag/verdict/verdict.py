@@ -89,6 +89,9 @@ def _ends_broken(timeline: Timeline) -> bool:
         return True
     if main is None or main.end is not None or main.recovered:
         return False
+    rise = main.loss_event
+    if rise is not None and main.recovery == "none" and rise.size > 1.0:
+        return True  # it ends more than its whole range above where it stood
     track = view.loss.track if view.loss is not None else view.grad_track
     if track is None or main.segment != int(track.segment[-1]):
         return False
@@ -139,6 +142,9 @@ def _onset(
     slow = [s.steps[0] for s in signs if s.name == "slow_rise" and s.steps]
     if timeline.diverged_step is not None or slow:
         return timeline.diverged_step if timeline.diverged_step is not None else slow[0]
+    silent = [s.steps[0] for s in signs if s.name == "falls_silent" and s.steps]
+    if silent:
+        return silent[0]
     return first
 
 
@@ -171,7 +177,7 @@ def _root(timeline: Timeline, cause: str) -> Root | None:
 def _handbook(timeline: Timeline, cause: str) -> str:
     """One line on the handbook's rule where the verdict reads otherwise."""
     main = timeline.main
-    if main is None or cause in ("none", "inconclusive"):
+    if main is None or cause in ("none", "inconclusive") or main.rule == "undecidable":
         return ""
     agrees = (main.rule == "optimizer" and cause == "optimizer") or (
         main.rule == "data_or_overflow" and cause in ("data", "overflow")
@@ -181,7 +187,6 @@ def _handbook(timeline: Timeline, cause: str) -> str:
     reads = {
         "optimizer": "an optimizer issue",
         "data_or_overflow": "data or overflow",
-        "undecidable": "nothing",
     }[main.rule]
     return (
         f"The handbook's rule reads {reads} here ({main.rule_reason}); the verdict follows the "
@@ -208,6 +213,8 @@ def _summary(
     what = _what(timeline, cause if cause != "inconclusive" else attribution.best.cause)
     where = f", in {layers[0]}" if layers else ""
     when = f" at step {onset}" if onset is not None else ""
+    if onset is not None and onset == _first_step(timeline) and main_is_whole(timeline, cause):
+        when = " from the start"
     if cause == "inconclusive":
         if health == "inconclusive":
             return (
@@ -221,6 +228,11 @@ def _summary(
     share = attribution.best.probability
     sure = f"{share:.0%}" if share < 0.995 else ">99%"
     return f"{what}{when}{where}; most likely {WORDS[cause]} ({sure})."
+
+
+def main_is_whole(timeline: Timeline, cause: str) -> bool:
+    """Whether the verdict is about the whole run, not about one episode."""
+    return timeline.main is None or cause in WHOLE_RUN
 
 
 def _else(timeline: Timeline) -> str:

@@ -64,6 +64,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "cold_nan": {"overflow": 4.5, "none": -6.0},
     "scale_collapse": {"overflow": 5.0, "none": -6.0},
     "bad_activations": {"overflow": 3.0, "none": -4.0},
+    "falls_silent": {"overflow": 2.5, "none": -6.0},
     "near_fp16_limit": {"overflow": 2.0},
     "vanishing_depth": {"vanishing": 3.5, "none": -1.5},
     "dominant_layer": {"architecture": 3.5, "none": -3.0},

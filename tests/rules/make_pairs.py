@@ -193,9 +193,10 @@ def sd111() -> Trio:
 
 @trio
 def sd112() -> Trio:
-    bad, good = base(points=320), base(points=320)
-    bad["loss"][220:] *= 8.0
-    good["loss"][220:] *= 2.45
+    bad, good = base("grad_norm", points=320), base("grad_norm", points=320)
+    for name in ("loss", "grad_norm"):  # both: the normalisation of what is summed changed
+        bad[name][220:] *= 8.0
+    good["loss"][220:] *= 8.0  # the loss alone: another course
     return Trio(bad, good, head(base(), 8), 220, "too few for a baseline", ("SD101", "SD103"))
 
 
@@ -486,6 +487,15 @@ def sd706() -> Trio:
     bad, good = base("lr"), base("lr")
     bad["lr"] = 1e-3 * np.maximum(0.0, 1.0 - np.arange(POINTS) / 80.0)
     return Trio(bad, good, base(), 80, "the learning rate is not logged")
+
+
+@trio
+def sd707() -> Trio:
+    bad, good = base(), base()
+    every = np.where(np.arange(POINTS) % 20 == 19, 1.0, np.nan)
+    good["val_loss"] = good["loss"] * every
+    bad["val_loss"] = np.where(np.arange(POINTS) >= AT, np.inf * every, good["val_loss"])
+    return Trio(bad, good, base(), 119, "", suffix=".gaps.csv")
 
 
 def rounded(columns: Mapping[str, F64], gaps: bool) -> dict[str, list[Cell]]:

@@ -76,6 +76,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "layers_all_up": {"data": 0.7},
     "layers_uneven": {"optimizer": 1.3, "state_corruption": 1.1},
     "param_jump": {"optimizer": 1.6, "data": -4.2, "state_corruption": 2.5, "none": -1.0},
+    "param_leap": {"state_corruption": 1.0, "none": -2.5},
     "param_quiet": {"data": 1.9, "state_corruption": -2.8},
     "param_keeps_growing": {"weight_decay": 3.6, "none": -2.7},
     "param_exponential": {"weight_decay": 4.3, "none": -2.7},

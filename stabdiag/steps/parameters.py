@@ -12,6 +12,8 @@ from stabdiag.steps.outcome import finding, ramp
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import Track, track
 
+# A change that no training makes in one interval: healthy runs stay under 0.1 and 6 times
+LEAP_LOG, LEAP_SCORE = 0.3, 30.0
 WINDOW_STEPS = 50  # growth rates are given for so many steps
 
 
@@ -142,6 +144,9 @@ def _jumps(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
                     number,
                 )
             )
+            if top.size >= LEAP_LOG and top.score >= LEAP_SCORE:
+                at = (top.onset, top.peak)
+                signs.append(Sign("param_leap", 1.0, text, at, ("param_norm",), number))
         elif draft.kind in ("loss_spike", "level_shift") and view.param is not None:
             _no_jump(view.param, number, draft.onset, signs)
 

@@ -14,6 +14,7 @@ from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import Track
 
 NEAR_POINTS = 5  # an onset so close behind a restart belongs to it
+SAME_FACTOR = 1.25  # the grad norm is noisy: its factor may differ so much from the loss's
 SIDE_POINTS = 10  # logged points on each side of an exact change of scale
 
 
@@ -97,14 +98,14 @@ def _exact_ratio(timeline: Timeline, findings: list[Finding], signs: list[Sign])
     if main.loss_event.spike is None or main.loss_event.end is not None:
         return
     at = main.loss_event.index
-    ratio = _multiple(view.loss.x, at, whole=True)
+    ratio = _multiple(view.loss.x, at)
     if ratio is None:
         return
     if view.grad is None:  # without a second witness a factor is just a factor
         return
     at = _same_point(view.grad.track, main.loss_event.onset)
-    other = _multiple(np.exp(view.grad.x), at, whole=False)
-    if other is None or abs(other - ratio) > 0.05 * ratio:
+    other = _ratio_at(np.exp(view.grad.x), at)
+    if other is None or abs(np.log(other / ratio)) > np.log(SAME_FACTOR):
         return
     norm = f", the grad norm {other:.3g}"
     text = (
@@ -120,8 +121,17 @@ def _same_point(t: Track, step: int) -> int:
     return int(np.searchsorted(t.step, step))
 
 
-def _multiple(x: F64, at: int, *, whole: bool) -> float | None:
-    """The integer (or its root) by which the level changes at `at` for good, None if it is none.
+def _ratio_at(x: F64, at: int) -> float | None:
+    """Median after over median before, None with fewer than 5 positive points on a side."""
+    before, after = x[max(0, at - SIDE_POINTS) : at], x[at : at + SIDE_POINTS]
+    before, after = (v[np.isfinite(v) & (v > 0)] for v in (before, after))
+    if before.size < 5 or after.size < 5:
+        return None
+    return float(np.median(after) / np.median(before))
+
+
+def _multiple(x: F64, at: int) -> float | None:
+    """The integer by which the level changes at `at` for good, None if it is none.
 
     Levels of the points on each side, and the spread of the ratio over the rest of the series:
     a factor keeps the relative noise, a real change does not.
@@ -132,13 +142,11 @@ def _multiple(x: F64, at: int, *, whole: bool) -> float | None:
     if before.size < 5 or after.size < 5 or tail.size < 10:
         return None
     ratio = float(np.median(after) / np.median(before))
-    candidates = range(2, 65)
-    for k in candidates:
-        for value in (float(k),) if whole else (float(k), float(np.sqrt(k))):
-            if abs(ratio / value - 1.0) < 0.02:
-                noise = float(np.std(np.diff(np.log(before)))) if before.size > 2 else 0.0
-                later = float(np.std(np.diff(np.log(after))))
-                alike = 0.3 * noise <= later < 2.0 * noise + 0.01
-                held = abs(float(np.median(tail[-SIDE_POINTS:]) / np.median(after)) - 1.0) < 0.25
-                return value if alike and held else None
+    for k in range(2, 65):
+        if abs(ratio / k - 1.0) < 0.02:
+            noise = float(np.std(np.diff(np.log(before)))) if before.size > 2 else 0.0
+            later = float(np.std(np.diff(np.log(after))))
+            alike = 0.3 * noise <= later < 2.0 * noise + 0.01
+            held = abs(float(np.median(tail[-SIDE_POINTS:]) / np.median(after)) - 1.0) < 0.25
+            return float(k) if alike and held else None
     return None

@@ -89,12 +89,12 @@ def _ends_broken(timeline: Timeline) -> bool:
         return True
     if main is None or main.end is not None or main.recovered:
         return False
-    rise = main.loss_event
-    if rise is not None and main.recovery == "none" and rise.size > 1.0:
-        return True  # it ends more than its whole range above where it stood
     track = view.loss.track if view.loss is not None else view.grad_track
     if track is None or main.segment != int(track.segment[-1]):
         return False
+    rise = main.loss_event
+    if rise is not None and main.recovery == "none" and rise.size > 1.0:
+        return True  # it ends more than its whole range above where it stood
     if main.kind == "loss_scale_collapse":
         return not _trains_on(timeline, main.peak)
     # a NaN grad norm beside a loss that goes on falling: the log is the first suspect

@@ -76,6 +76,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "layers_all_up": {"data": 0.5},
     "layers_uneven": {"optimizer": 1.0, "state_corruption": 1.0},
     "param_jump": {"state_corruption": 2.0, "optimizer": 1.5, "data": -3.0, "none": -1.0},
+    "param_leap": {"state_corruption": 1.0, "none": -2.5},
     "param_quiet": {"data": 1.5, "state_corruption": -2.0},
     "param_keeps_growing": {"weight_decay": 2.5, "none": -2.0},
     "param_exponential": {"weight_decay": 3.0, "none": -2.0},

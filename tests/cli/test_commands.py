@@ -303,7 +303,7 @@ def test_a_log_of_several_runs_asks_which(command: Command, folder: Path) -> Non
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = command("analyze", "runs.csv")
     assert done.code == 2
-    assert "2 runs: a, b" in done.remarks[0]
+    assert "2 runs: 1: a, 2: b" in done.remarks[0]
     assert "--run" in done.remarks[1]
     for choice in ("b", "2"):
         report = json.loads(command("analyze", "runs.csv", "--run", choice, "--format", "json").out)

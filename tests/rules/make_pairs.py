@@ -197,7 +197,9 @@ def sd112() -> Trio:
     for name in ("loss", "grad_norm"):  # both: the normalisation of what is summed changed
         bad[name][220:] *= 8.0
     good["loss"][220:] *= 8.0  # the loss alone: another course
-    return Trio(bad, good, head(base(), 8), 220, "too few for a baseline", ("SD101", "SD103"))
+    return Trio(
+        bad, good, head(base(), 8), 220, "too few for a baseline", ("SD101", "SD102", "SD103")
+    )
 
 
 @trio

@@ -255,7 +255,7 @@ def test_nan_in_the_validation_loss_alone_is_not_the_training_run(tmp_path: Path
     report = report_of(tmp_path, log, ".jsonl")
     assert report.verdict.health != "diverged"
     assert report.verdict.cause == "none"
-    (found,) = findings(report, "SD301")
+    (found,) = findings(report, "SD707")
     assert found.severity.word == "warning"
     assert "validation" in found.message
 

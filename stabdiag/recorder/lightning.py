@@ -90,11 +90,9 @@ class LightningRecorder(Callback):
         if recorder is None:
             return
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-        if isinstance(loss, Tensor) and loss.numel() == 1:
-            # Lightning has divided it for the accumulation.
-            loss = loss * trainer.accumulate_grad_batches
-        else:
-            loss = None
+        single = isinstance(loss, Tensor) and loss.numel() == 1
+        # Lightning has divided it for the accumulation.
+        loss = loss * trainer.accumulate_grad_batches if single else None
         indices = self._indices(batch) if self._indices else batch_idx
         recorder.add_batch(loss, batch=_statistics_of(batch), indices=indices)
         if self._measured:

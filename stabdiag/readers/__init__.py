@@ -12,6 +12,7 @@ from stabdiag.model import LogTable
 from stabdiag.readers.detect import detect
 from stabdiag.readers.folder import read_folder
 from stabdiag.readers.frame import read_table
+from stabdiag.readers.remote import open_remote, remote_uri
 from stabdiag.readers.shards import joined
 from stabdiag.readers.source import open_source
 
@@ -21,7 +22,8 @@ __all__ = ["read_log", "read_table"]
 def read_log(paths: Sequence[Path | str]) -> LogTable:
     """Read the log of one run; several paths are its shards, joined in the given order.
 
-    A path may be a file (also compressed), a folder of one-metric files, or "-" for standard input.
+    A path may be a file (also compressed), a folder of one-metric files, an address
+    (s3://, gs://, https://), or "-" for standard input.
 
     Raises:
         InputError: a path can't be read, or holds nothing that is recognised as a log.
@@ -35,6 +37,8 @@ def read_log(paths: Sequence[Path | str]) -> LogTable:
 def _read_one(path: Path | str) -> LogTable:
     if str(path) != "-" and os.path.isdir(path):
         return read_folder(Path(path))
-    source = open_source(path)
+    uri = remote_uri(path)
+    source = open_remote(uri) if uri else open_source(path)
     reader, reason = detect(source)
-    return replace(reader.read(source), detection=f"{reader.name}: {reason}")
+    table = replace(reader.read(source), detection=f"{reader.name}: {reason}")
+    return replace(table, files=(uri,)) if uri else table

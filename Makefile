@@ -12,11 +12,13 @@ READY_RUN := $(VENV)/.ready-run-$(KEY)
 READY_DEV := $(VENV)/.ready-dev-$(KEY)
 TORCH_VENV := .venv-torch
 READY_RECORDER := $(TORCH_VENV)/.ready-recorder-$(KEY)
+FUZZ_VENV := .venv-fuzz
+READY_FUZZ := $(FUZZ_VENV)/.ready-fuzz-$(KEY)
 READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
 
 SAMPLE := sample_logs/nan_in_one_layer.csv
 
-.PHONY: help demo test lint recorder accuracy bench samples golden
+.PHONY: help demo test lint recorder accuracy bench samples golden fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -37,6 +39,9 @@ lint: $(READY_DEV) ## formatting, ruff, strict types, import contracts
 recorder: $(READY_RECORDER) ## test the recorder with PyTorch, in an environment of its own
 	$(TORCH_VENV)/bin/python -m pytest tests/recorder $(ARGS)
 
+fuzz: $(READY_FUZZ) ## fuzz the readers, led by coverage (ARGS="--seconds 60 csv")
+	$(FUZZ_VENV)/bin/python -m tests.fuzz $(ARGS)
+
 accuracy: $(READY_DEV) ## score the diagnosis on labelled runs and incidents (ARGS="--show-wrong")
 	$(PY) -m tests.accuracy $(ARGS)
 
@@ -53,4 +58,5 @@ golden: $(READY_DEV) ## write the expected reports again; review the diff like c
 $(READY_RUN): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) run
 $(READY_DEV): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) dev
 $(READY_RECORDER): ; @sh .ci/setup "$(PYTHON)" $(TORCH_VENV) $(KEY) recorder
+$(READY_FUZZ): ; @sh .ci/setup "$(PYTHON)" $(FUZZ_VENV) $(KEY) fuzz
 $(READY_SAMPLES): ; @sh .ci/setup "$(PYTHON)" $(VENV) $(KEY) samples

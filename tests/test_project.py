@@ -62,7 +62,17 @@ def make_targets() -> set[str]:
 
 
 def test_make_help_lists_every_target() -> None:
-    named = {"help", "demo", "test", "lint", "accuracy", "bench", "samples", "golden", "recorder"}
+    named = {
+        "help",
+        "demo",
+        "test",
+        "lint",
+        "accuracy",
+        "bench",
+        "samples",
+        "golden",
+        "recorder",
+    } | {"fuzz"}
     assert make_targets() == named
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -97,7 +98,7 @@ class Series:
         """Number of logged points."""
         return int(self.step.size)
 
-    @property
+    @cached_property
     def cadence(self) -> int:
         """Usual number of steps between two points: the median difference, 1 when unknown."""
         if self.step.size < 2:

@@ -50,9 +50,9 @@ def track(run: Run, name: str) -> Track | None:
     kept = run.series.get(name)
     if kept is None or kept.points == 0:
         return None
-    parts: list[Series] = [kept]
-    if name in run.abandoned:
-        parts.append(run.abandoned[name])
+    if name not in run.abandoned:  # in order as it is: nothing was overwritten
+        return Track(name, kept.step, kept.value, kept.segment, kept.inferred, kept.cadence)
+    parts: list[Series] = [kept, run.abandoned[name]]
     step = np.concatenate([p.step for p in parts])
     segment = np.concatenate([p.segment for p in parts])
     order = np.lexsort((step, segment))

@@ -25,10 +25,10 @@ def read_parquet(source: Source) -> LogTable:
     try:
         file = pq.ParquetFile(_random_access(source))
         schema = file.schema_arrow
+        names = schema.names  # built anew by each look at it; may be no text in a damaged file
     except (pa.ArrowException, OSError, ValueError) as err:
         raise _damaged(source, "Parquet", err) from err
 
-    names = schema.names  # built anew by each look at it
     ordinals = _ordinals(names)
 
     def read(fields: Sequence[int]) -> Iterator[list[pa.Array]]:
@@ -72,6 +72,7 @@ def read_arrow(source: Source) -> LogTable:
 
     try:
         whole = reader(None)
+        _ = whole.schema.names  # decoded only when looked at; no text in a damaged file
         rows = sum(whole.get_batch(i).num_rows for i in range(whole.num_record_batches))
     except (pa.ArrowException, OSError, ValueError) as err:
         raise _damaged(source, "Arrow", err) from err

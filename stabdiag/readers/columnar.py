@@ -116,11 +116,16 @@ def _assembled(stored: Columnar, names: Sequence[str], leaves: Mapping[str, int]
 
     if not fields:
         return assemble(())
+    todo = "write the file again, or name another copy"
     try:
-        return assemble(pieces())
+        assembled = assemble(pieces())
     except (pa.ArrowException, OSError) as err:
         what = f"{stored.name}: damaged data: {str(err).splitlines()[0][:200]}"
-        raise InputError(what, "write the file again, or name another copy") from err
+        raise InputError(what, todo) from err
+    if assembled.rows != stored.rows:
+        what = f"{stored.name}: damaged data: {assembled.rows} of {stored.rows} rows are there"
+        raise InputError(what, todo)
+    return assembled
 
 
 def in_memory(table: pa.Table, name: str, format_name: str) -> Columnar:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import faults_data as data
 import faults_optimizer as opt
 import faults_state as state
+from configuration import RunConfig
 from draws import Drawn, Rng, a_matrix, any_model, conv, decoder, mlp, onset_in
 from schedules import planned_lr
 
@@ -95,35 +96,38 @@ def lr_warm_restart(rng: Rng) -> Drawn:
 def bit_flip(rng: Rng) -> Drawn:
     config = decoder(rng)
     onset, name = onset_in(rng, config), a_matrix(rng, config)
-    return config, state.bit_flip(onset, name, int(rng.choice([8, 8, 12])))
+    return config, state.bit_flip(onset, name, int(rng.choice([10, 12, 16])))
 
 
 def tensor_lost(rng: Rng) -> Drawn:
     config = decoder(rng)
-    name = str(rng.choice([a_matrix(rng, config), "head.weight", "tok.weight", "norm_f.weight"]))
-    how = str(rng.choice(["zero", "random"])) if "norm" not in name else "zero"
-    return config, state.lost_tensors(onset_in(rng, config), name, how=how)
+    outer = ["head.weight", "tok.weight", "norm_f.weight"]
+    name = str(rng.choice([a_matrix(rng, config), *outer]))
+    how = str(rng.choice(["zero", "random"])) if name in outer[:2] else "zero"
+    return config, state.lost_tensors(_trained(rng, config), name, how=how)
 
 
 def tensors_lost(rng: Rng) -> Drawn:
     config = any_model(rng)
     if config.arch == "lstm":
-        names: tuple[str, ...] = ("rnn.weight_hh_l0",)
-    else:
+        names: tuple[str, ...] = ("tok.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0")
+    else:  # one shard of the checkpoint: the embeddings and the first block
         qkv = ["attn.qkv"] if config.fused_qkv else ["attn.q", "attn.k", "attn.v"]
         roles = ("mlp.up", "mlp.down", "attn.out", *qkv)
-        first = int(rng.integers(max(config.depth - 1, 1)))
-        names = tuple(
-            f"blocks.{block}.{role}.weight" for block in (first, first + 1) for role in roles
-        )
-    return config, state.lost_tensors(onset_in(rng, config), *names, how="random")
+        names = ("tok.weight", "pos.weight", *(f"blocks.0.{role}.weight" for role in roles))
+    return config, state.lost_tensors(_trained(rng, config), *names, how="random")
 
 
 def reverted(rng: Rng) -> Drawn:
     config = decoder(rng)
     onset = int(rng.integers(300, config.steps - 60))
-    prefix = str(rng.choice(["", "", "head."]))
-    return config, state.weights_reverted(onset, int(rng.integers(20, 120)), prefix)
+    prefix = str(rng.choice(["", "blocks."]))
+    return config, state.weights_reverted(onset, int(rng.integers(20, 80)), prefix)
+
+
+def _trained(rng: Rng, config: RunConfig) -> int:
+    """Draw an onset at which the lost weights have learned something."""
+    return max(onset_in(rng, config), 150)
 
 
 def opt_units(rng: Rng) -> Drawn:

@@ -23,9 +23,9 @@ class LayerStats:
     `median`, `first`, `last`: of the finite positive values (NaN: none). `sample` [S, L] holds
     evenly spaced rows, at steps `sample_step` [S]. Around the onset, on the log: `peak_score`,
     `peak_log` (height), `left_step` (first step scored above 6, -1: none). `bad_step`: first
-    non-finite value (-1: none). `jump`: largest absolute change of the log between two logged
-    rows after the first tenth, at `jump_step`, `jump_usual` times the usual one; `onset_jump`
-    the same near the onset only. `marked` [K, L] holds the rows at the steps asked for.
+    non-finite value (-1: none), `bad_share` the share of them. `jump`: largest absolute change of
+    the log between two logged rows after the first tenth, at `jump_step`, `jump_usual` times the
+    usual one; `onset_jump` the same near the onset only. `marked` [K, L] holds the rows at the steps asked for.
     """
 
     layers: tuple[str, ...]
@@ -38,6 +38,7 @@ class LayerStats:
     peak_log: F64
     left_step: I64
     bad_step: I64
+    bad_share: F64
     jump: F64
     jump_step: I64
     jump_usual: F64
@@ -76,6 +77,7 @@ def gather(
                 "peak_log",
                 "left_step",
                 "bad_step",
+                "bad_share",
                 "jump",
                 "jump_step",
                 "jump_usual",
@@ -105,6 +107,7 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
             "jump",
             "jump_usual",
             "onset_jump",
+            "bad_share",
         )
     }
     marks = {
@@ -112,6 +115,7 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
     }
     for j in range(count):
         bad = np.flatnonzero(block.logged[:, j] & ~np.isfinite(value[:, j]))
+        out["bad_share"][j] = bad.size / max(1, int(np.count_nonzero(block.logged[:, j])))
         if bad.size:
             marks["bad_step"][j] = step[bad[0]]
         at = np.flatnonzero(ok[:, j])
@@ -142,6 +146,7 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
         onset_jump=out["onset_jump"],
         left_step=marks["left_step"],
         bad_step=marks["bad_step"],
+        bad_share=out["bad_share"],
         jump_step=marks["jump_step"],
     )
 

@@ -16,8 +16,7 @@ from stabdiag.rules.layers import (
     TENSOR_JUMP,
     VANISHING,
 )
-from stabdiag.rules.numerics import NON_FINITE_LAYER
-from stabdiag.steps import norm_parting
+from stabdiag.steps import layer_numerics, norm_parting
 from stabdiag.steps.layer_blips import SameLayers, marked_steps, same_layers
 from stabdiag.steps.layer_scores import LayerScore, score_layers
 from stabdiag.steps.layer_stats import LayerStats, gather
@@ -61,7 +60,9 @@ def bisect(timeline: Timeline) -> LayersResult:
     if same is not None:
         _same(timeline, same, findings, signs)
     vanished = _vanishing(scores, grad, findings, signs, view.limits(VANISHING, "max_ratio"))
-    broken = _non_finite(timeline, scores, findings)
+    broken = layer_numerics.born(timeline, scores, findings) or layer_numerics.lasting(
+        (grad, param), findings, signs, quiet=main is None
+    )
     if not vanished:
         _dominant(timeline, scores, findings, signs)
         _parting(timeline, scores, findings, signs)
@@ -153,32 +154,6 @@ def _vanishing(
     if ratio < limit:
         findings.append(finding(VANISHING, signs_text, data={"ratio": ratio}))
     return ratio < 3 * limit
-
-
-def _non_finite(
-    timeline: Timeline, scores: list[LayerScore], findings: list[Finding]
-) -> tuple[str, ...]:
-    """The layers in which non-finite values came first; () where they say nothing."""
-    main = timeline.main
-    bad = [s for s in scores if s.bad_step >= 0]
-    if not bad or main is None or not (main.has("non_finite") or main.has("loss_scale_collapse")):
-        return ()
-    first = min(s.bad_step for s in bad)
-    born = [s for s in bad if s.bad_step == first]
-    if len(born) == len(scores) and len(scores) > 1:
-        text = f"all {len(scores)} layers turn non-finite at step {first}: the forward pass did"
-        findings.append(finding(NON_FINITE_LAYER, text, step=first))
-        return ()
-    # below the culprit everything is NaN too: the one nearest to the loss is the first suspect
-    born.sort(key=lambda s: (s.role.matrix, s.order), reverse=True)
-    names = tuple(s.layer for s in born[:3])
-    text = f"{names[0]} turns non-finite first, at step {first}"
-    if len(born) > 1:
-        text += f" (with {len(born) - 1} more below it; it is the nearest to the loss)"
-    findings.append(
-        finding(NON_FINITE_LAYER, text, step=first, layer=names[0], data={"layers": list(names)})
-    )
-    return names
 
 
 def _dominant(

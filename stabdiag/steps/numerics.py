@@ -204,9 +204,10 @@ def _silent(view: View, findings: list[Finding], signs: list[Sign]) -> None:
     """A loss that is no longer logged while the run goes on: for some loggers NaN looks so."""
     if view.loss is None or view.loss.track.inferred.any():
         return
-    last = int(view.loss.track.step[-1])
+    last, segment = int(view.loss.track.step[-1]), int(view.loss.track.segment[-1])
+    reach = last + view.loss.track.cadence
     beyond = [
-        (int(np.count_nonzero(t.step > last + view.loss.track.cadence)), t)
+        (int(np.count_nonzero((t.step > reach) & (t.segment == segment))), t)
         for t in (view.grad_track, view.lr, view.param)
         if t is not None and t.cadence <= 2 * view.loss.track.cadence
     ]

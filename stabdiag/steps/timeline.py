@@ -149,9 +149,11 @@ def _divergence(view: View) -> tuple[Ending | None, int | None]:
     if view.loss.x.size and not np.isfinite(view.loss.x[-1]):  # step 3 says how it ends
         return None, None
     loss, limits = view.loss, view.limits
-    finite = int(np.count_nonzero(np.isfinite(loss.x)))
+    kept = view.run.series["loss"]  # what a restart overwrote is no level to hold the end against
+    x = kept.value
+    finite = int(np.count_nonzero(np.isfinite(x)))
     window = max(3, min(int(limits(DIVERGENCE, "window")), finite // 6))
-    end = ending(loss.x, window=window)
+    end = ending(x, window=window)
     if end is None:
         return None, None
     noise = max(end.noise, loss.floor) / np.sqrt(window) * 1.25
@@ -161,7 +163,7 @@ def _divergence(view: View) -> tuple[Ending | None, int | None]:
     # where the level passes a fifth of the final rise for good
     limit = end.best + 0.2 * end.rise
     with np.errstate(invalid="ignore"):
-        under = np.flatnonzero(loss.x <= limit)
+        under = np.flatnonzero(x <= limit)
     first = int(under[-1]) + 1 if under.size else 0
-    first = min(first, loss.x.size - 1)
-    return end, int(loss.track.step[first])
+    first = min(first, x.size - 1)
+    return end, int(kept.step[first])

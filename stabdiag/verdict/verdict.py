@@ -142,7 +142,8 @@ def _onset(
     slow = [s.steps[0] for s in signs if s.name == "slow_rise" and s.steps]
     if timeline.diverged_step is not None or slow:
         return timeline.diverged_step if timeline.diverged_step is not None else slow[0]
-    silent = [s.steps[0] for s in signs if s.name == "falls_silent" and s.steps]
+    unseen = ("falls_silent", "bad_activations")
+    silent = [s.steps[0] for s in signs if s.name in unseen and s.steps]
     if silent:
         return silent[0]
     return first

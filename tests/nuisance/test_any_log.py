@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from stabdiag.diagnose import JUDGED, diagnose
 from stabdiag.errors import InputError
 from stabdiag.findings import CAUSES, NO_CAUSE, Report, Severity
+from stabdiag.model import Run
 from stabdiag.rules import CATALOGUE
 from stabdiag.settings import Settings
 from tests.make_runs import Cell, run_from
 
-# no shrinking: the examples are small, and the same every time
+# no shrinking: it takes minutes, and the examples are the same every time
 FAST = (Phase.explicit, Phase.generate)
 ODD = [None, math.nan, math.inf, -math.inf, 0.0, -1.0, 1e-30, 3e38, 65504.0]
 MAIN = ("loss", "val_loss", "grad_norm", "param_norm", "lr", "loss_scale", "activation_max")
@@ -51,22 +52,38 @@ def column(draw: st.DrawFn, points: int) -> list[Cell]:
     return cells
 
 
+@dataclass(frozen=True)
+class Log:
+    """A log in memory; shown by its size, since its cells would fill pages."""
+
+    columns: dict[str, list[Cell]]
+    layers: dict[str, list[Cell]]
+    batch: dict[str, list[Cell]] | None
+
+    def __repr__(self) -> str:
+        return f"Log({len(self.columns['step'])} rows, {[*self.columns, *self.layers]})"
+
+    def run(self) -> Run:
+        return run_from(self.columns, layers=self.layers, batch=self.batch)
+
+
 @st.composite
-def logs(draw: st.DrawFn) -> dict[str, Any]:
+def logs(draw: st.DrawFn) -> Log:
     points = draw(st.sampled_from([1, 2, 3, 5, 9, 15, 40, 130, 250]))
     names = draw(st.lists(st.sampled_from(SERIES), min_size=1, max_size=6, unique=True))
     steps = np.arange(points) * draw(st.sampled_from([1, 1, 1, 10, 500]))
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, points))
         steps[at:] -= min(int(steps[at]), 20) if at < points else 0
-    columns = {"step": steps.tolist(), **{n: draw(column(points)) for n in names}}
+    columns: dict[str, list[Cell]] = {"step": steps.tolist()}
+    columns |= {n: draw(column(points)) for n in names}
     layers = {
         f"{metric}/{layer}": draw(column(points))
         for metric in draw(st.lists(st.sampled_from(("grad_norm", "param_norm")), unique=True))
         for layer in LAYERS
     }
     batch = {"seq_len": draw(column(points))} if draw(st.booleans()) else None
-    return {"columns": columns, "layers": layers, "batch": batch}
+    return Log(columns, layers, batch)
 
 
 def fits_together(report: Report) -> None:
@@ -101,8 +118,8 @@ def fits_together(report: Report) -> None:
 
 @settings(max_examples=150, deadline=None, derandomize=True, phases=FAST)
 @given(log=logs())
-def test_any_log_gives_a_report_that_fits_together(log: dict[str, Any]) -> None:
-    run = run_from(log["columns"], layers=log["layers"], batch=log["batch"])
+def test_any_log_gives_a_report_that_fits_together(log: Log) -> None:
+    run = log.run()
     if not set(JUDGED) & ({*run.series} | {*run.layers}):
         with pytest.raises(InputError):
             diagnose(run, Settings())
@@ -119,8 +136,8 @@ def test_any_log_gives_a_report_that_fits_together(log: dict[str, Any]) -> None:
     window=st.one_of(st.none(), st.integers(3, 500)),
 )
 def test_any_threshold_and_window_will_do(
-    log: dict[str, Any], threshold: float | None, window: int | None
+    log: Log, threshold: float | None, window: int | None
 ) -> None:
-    run = run_from(log["columns"], layers=log["layers"], batch=log["batch"])
+    run = log.run()
     with contextlib.suppress(InputError):
         fits_together(diagnose(run, Settings(spike_threshold=threshold, window=window)))

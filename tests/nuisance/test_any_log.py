@@ -75,7 +75,7 @@ def logs(draw: st.DrawFn) -> Log:
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, points))
         steps[at:] -= min(int(steps[at]), 20) if at < points else 0
-    columns: dict[str, list[Cell]] = {"step": steps.tolist()}
+    columns: dict[str, list[Cell]] = {"step": list(steps.tolist())}
     columns |= {n: draw(column(points)) for n in names}
     layers = {
         f"{metric}/{layer}": draw(column(points))

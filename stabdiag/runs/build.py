@@ -41,7 +41,10 @@ def build_run(
     part, said = chosen_run(table, parts, run)
     train = part.kinds.train[part.take]
     line = within(timeline(part.rows, part.step, part.segment, train), first_step, last_step)
-    hidden = hidden_nan(_train_rows(plan, part, train))
+    # a cell that could not be read is not a NaN that the loop wrote
+    unread = [r for n in table.notes if n.kind == "dropped" for r in n.rows]
+    whole = train & ~np.isin(table.line[part.rows], unread)
+    hidden = hidden_nan(_train_rows(plan, part, whole))
     if line.row.size and not line.kept.any():
         raise _nothing_in_range(table, line, first_step, last_step)
     segments, segment = segments_of(line, train)

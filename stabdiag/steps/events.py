@@ -371,30 +371,3 @@ def param_jumps(view: View) -> list[Event]:
             )
         )
     return events
-
-
-def zero_losses(view: View) -> list[Event]:
-    """Isolated losses of exactly 0 beside a grad norm of exactly 0, between normal ones."""
-    if view.loss is None:
-        return []
-    t = view.loss.track
-    zero = np.flatnonzero(t.value == 0.0)
-    if zero.size == 0 or zero.size > 0.5 * t.value.size or not np.nanmedian(np.abs(t.value)) > 0:
-        return []
-    usual = float(np.nanmedian(np.abs(t.value)))
-    g = view.grad_track
-    events = []
-    for i in zero[:MANY].tolist():
-        around = t.value[max(0, i - 2) : i + 3]
-        if np.nanmax(np.abs(around)) < 0.2 * usual:
-            continue
-        if g is not None:
-            j = g.at(int(t.segment[i]), int(t.step[i]))
-            if j < g.value.size and g.step[j] == t.step[i] and g.value[j] != 0.0:
-                continue
-        s = int(t.step[i])
-        nxt = int(t.step[i + 1]) if i + 1 < t.step.size else None
-        events.append(
-            Event("zero_loss", "loss", int(t.segment[i]), s, s, nxt, i, float("inf"), 0.0, 1.0)
-        )
-    return events

@@ -1,4 +1,4 @@
-"""Events that leave the loss untouched at first: a grad norm that grows for good, an odd batch."""
+"""Events without a rise of the loss: a growing grad norm, an odd batch, a loss of exactly 0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stabdiag.model import F64
 from stabdiag.rules.batch import BATCH_OUTLIER
 from stabdiag.rules.timeline import GRAD_GROWTH
 from stabdiag.signals.baseline import MAD_TO_SIGMA
-from stabdiag.steps.events import Event
+from stabdiag.steps.events import CONVERGED, MANY, Event
 from stabdiag.steps.view import View
 
 LASTING_BLOCKS = 4  # blocks in a row far above the lowest level: less is a spike
@@ -114,3 +114,33 @@ def _lone_off(value: F64, at: int, window: int, least: float) -> float:
     if after.size and float(np.median(np.abs(after - middle))) / spread >= least:
         return 0.0
     return float(abs(value[at] - middle) / spread)
+
+
+def zero_losses(view: View) -> list[Event]:
+    """Isolated losses of exactly 0 beside a grad norm of exactly 0, between normal ones."""
+    if view.loss is None:
+        return []
+    t = view.loss.track
+    zero = np.flatnonzero(t.value == 0.0)
+    if zero.size == 0 or zero.size > 0.5 * t.value.size or not np.nanmedian(np.abs(t.value)) > 0:
+        return []
+    usual = float(np.nanmedian(np.abs(t.value)))
+    g = view.grad_track
+    first = float(np.abs(t.value[np.isfinite(t.value)][0]))
+    if g is None and usual < CONVERGED * first:  # a memorised set comes to exact zeros by itself
+        return []
+    events = []
+    for i in zero[:MANY].tolist():
+        around = t.value[max(0, i - 2) : i + 3]
+        if np.nanmax(np.abs(around)) < 0.2 * usual:
+            continue
+        if g is not None:
+            j = g.at(int(t.segment[i]), int(t.step[i]))
+            if j < g.value.size and g.step[j] == t.step[i] and g.value[j] != 0.0:
+                continue
+        s = int(t.step[i])
+        nxt = int(t.step[i + 1]) if i + 1 < t.step.size else None
+        events.append(
+            Event("zero_loss", "loss", int(t.segment[i]), s, s, nxt, i, float("inf"), 0.0, 1.0)
+        )
+    return events

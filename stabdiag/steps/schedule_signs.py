@@ -59,7 +59,8 @@ def _by_design(timeline: Timeline) -> bool:
 
 
 def _jump(timeline: Timeline, jump: LrChange, findings: list[Finding], signs: list[Sign]) -> None:
-    text = f"the learning rate rose {jump.ratio:.3g} times to {jump.after:.3g} at step {jump.step}"
+    times = f"{jump.ratio:.3g} times" if jump.before > 0 else "from 0"
+    text = f"the learning rate rose {times} to {jump.after:.3g} at step {jump.step}"
     near = [i for i in timeline.judged if _near(timeline, i, jump)]
     findings.append(
         finding(

@@ -10,7 +10,7 @@ from stabdiag.rules.timeline import DIVERGENCE
 from stabdiag.signals.trend import Ending, ending
 from stabdiag.steps import events as ev
 from stabdiag.steps.episodes import Draft, group
-from stabdiag.steps.quiet_events import grad_growth, odd_batches
+from stabdiag.steps.quiet_events import grad_growth, odd_batches, zero_losses
 from stabdiag.steps.restarts import Restart, restarts
 from stabdiag.steps.schedule import LrChange, lr_jumps, lr_resets
 from stabdiag.steps.tracks import is_signed
@@ -69,7 +69,7 @@ def isolate(view: View) -> Timeline:
         *ev.non_finite_params(view),
         *ev.scale_collapse(view),
         *ev.param_jumps(view),
-        *ev.zero_losses(view),
+        *zero_losses(view),
         *odd_batches(view),
         *grad_growth(view),
     ]

@@ -76,7 +76,6 @@ def test_warm_restarts_of_a_cosine_are_said_without_alarm(tmp_path: Path) -> Non
     assert quiet(report)
 
 
-@pytest.mark.xfail(strict=True, reason="a factor over 0 is told as inf times")
 def test_a_rate_that_rises_from_zero_is_no_infinite_factor(tmp_path: Path) -> None:
     rate = np.where((T >= 200) & (T < 210), 0.0, 1e-3)
     (jump,) = findings(report_of(tmp_path, with_rate(rate)), "SD106")

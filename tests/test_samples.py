@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,15 @@ def test_the_samples_are_small() -> None:
 
 def test_the_samples_come_in_three_formats() -> None:
     assert {Path(name).suffix for name in LOGS} == {".csv", ".jsonl", ".parquet"}
+
+
+@pytest.mark.parametrize("script", ["make_samples.py", "make_bench.py"])
+def test_recording_without_pytorch_says_what_is_missing(script: str) -> None:
+    # -S: no installed packages, so no PyTorch
+    command = [sys.executable, "-S", str(SAMPLES / "record" / script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: recording runs needs PyTorch 2.13.0, which is not installed",
+        "hint: pip install '.[samples]'",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cases import Case
-from loop import HEALTHY, Fault, Record
+from loop import Fault, Record
 from naming import spelled
 from styles import columns_of
 from truth import Truth, against_twin, by_itself
@@ -13,11 +13,6 @@ from write_log import layer_columns, logged_rows
 
 _UNLISTED = ("samples", "layer_param_norm")
 _SPIKING = ("lr_borderline", "lr_too_high", "adam_instability")
-
-
-def twin_of(fault: Fault) -> Fault:
-    """Return the run without the fault (the same hooks otherwise: none)."""
-    return replace(HEALTHY, onset=fault.onset)
 
 
 def label_of(case: Case, record: Record, twin: Record | None, file: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +26,9 @@ from torch.nn import functional as F
 
 VALIDATE_EVERY = 100
 STOP_AFTER_NAN = 40  # losses in a row
+
+# Weights, optimizer state, loss scaler, tokens seen.
+Checkpoint = tuple[dict[str, Any], dict[str, Any], LossScaler, int]
 
 
 @dataclass
@@ -78,8 +82,8 @@ HEALTHY = Fault("healthy", "none")
 class Record:
     """Every step of a run in the order it was run (a restart repeats step numbers).
 
-    Lists are one entry a row; `layer_grad` and `layer_param` are [rows, parameters], `val_loss`
-    has NaN-free entries only for the steps at which it was measured.
+    One entry a row; `layer_grad` and `layer_param` are [rows, parameters]. NaN and Inf are kept
+    as they came. `val_loss` holds the rows at which it was measured.
     """
 
     layers: list[str]
@@ -104,7 +108,7 @@ def train(config: RunConfig, fault: Fault = HEALTHY) -> Record:
     state = start(config, fault)
     names = [name for name, _ in state.model.named_parameters()]
     record = Record(names)
-    checkpoint: tuple[dict, dict, LossScaler, int] | None = None
+    checkpoint: Checkpoint | None = None
     tokens = nan_run = 0
     for position, step in enumerate(_step_numbers(config)):
         if config.resume and step == config.resume[1]:
@@ -260,13 +264,13 @@ def _validate(state: TrainState) -> float:
     return total / 3
 
 
-def _snapshot(state: TrainState, tokens: int) -> tuple[dict, dict, LossScaler, int]:
+def _snapshot(state: TrainState, tokens: int) -> Checkpoint:
     return copy.deepcopy(
         (state.model.state_dict(), state.optimizer.state_dict(), state.scaler, tokens)
     )
 
 
-def _restore(state: TrainState, checkpoint: tuple[dict, dict, LossScaler, int]) -> int:
+def _restore(state: TrainState, checkpoint: Checkpoint) -> int:
     weights, moments, scaler, tokens = copy.deepcopy(checkpoint)
     state.model.load_state_dict(weights)
     state.optimizer.load_state_dict(moments)

@@ -22,7 +22,7 @@ require_torch()
 
 import torch  # noqa: E402
 from cases import Case, cases  # noqa: E402
-from labels import label_of, twin_of  # noqa: E402
+from labels import label_of  # noqa: E402
 from loop import train  # noqa: E402
 from write_log import write_log  # noqa: E402
 
@@ -30,14 +30,11 @@ from write_log import write_log  # noqa: E402
 def make_run(number: int, folder: Path) -> dict[str, object]:
     """Train, log and label the run of that number."""
     torch.set_num_threads(1)
-    case = [case for case in cases(number)][-1]
+    *_, case = cases(number)
     record = train(case.config, case.fault)
-    twin = train(case.config, twin_of(case.fault)) if case.fault.timed else None
+    twin = train(case.config) if case.fault.timed else None
     name = f"{file_stem(case)}.{case.style.format}"
-    write_log(
-        record, case.style, folder / name, naming=case.config.naming, clip=case.config.clip,
-        fp16=case.config.precision == "fp16", epoch_batches=case.config.epoch_batches,
-    )  # fmt: skip
+    write_log(record, case.config, case.style, folder / name)
     return label_of(case, record, twin, name)
 
 

@@ -2,7 +2,7 @@
 
     python sample_logs/record/make_samples.py --out sample_logs
 
-Each is a short training run on a CPU (see `cases` below); the same PyTorch and Python give the
+Each is a short training run on a CPU (see `samples` below); the same PyTorch and Python give the
 same files.
 """
 
@@ -88,15 +88,6 @@ def samples() -> list[Sample]:
     ]  # fmt: skip
 
 
-def record(sample: Sample, folder: Path) -> None:
-    """Train one sample's run and write its log."""
-    config = sample.config
-    write_log(
-        train(config, sample.fault), sample.style, folder / sample.file, naming=config.naming,
-        clip=config.clip, fp16=config.precision == "fp16", epoch_batches=config.epoch_batches,
-    )  # fmt: skip
-
-
 def main() -> None:
     """Read the command line and record every sample."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -109,7 +100,8 @@ def main() -> None:
         write_handbook_run(options.out / "handbook_run.csv")
     for sample in samples():
         if not options.only or sample.file in options.only:
-            record(sample, options.out)
+            record = train(sample.config, sample.fault)
+            write_log(record, sample.config, sample.style, options.out / sample.file)
 
 
 if __name__ == "__main__":

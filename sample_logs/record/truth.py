@@ -79,7 +79,7 @@ def by_itself(record: Record, plateau: float) -> Truth:
         and np.median(loss[-20:]) <= 1.15 * np.min(_medians(loss)) + 0.05
     )
     stuck = not np.median(loss[-30:]) < plateau
-    if stuck and spike is not None and np.nanmax(loss) < 1.2 * loss[0] and np.isfinite(loss).all():
+    if stuck and np.max(loss) < 1.2 * loss[0]:
         spike = None  # a plateau from the start has bounces, not spikes
     if spike is None:
         return Truth(recovers=recovers and not stuck, stuck=stuck)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from configuration import RunConfig
 from loop import Record
 from naming import spelled
 from styles import Style, columns_of
@@ -36,27 +36,17 @@ def layer_columns(record: Record, style: Style, naming: str) -> dict[str, list[i
     return groups
 
 
-def write_log(
-    record: Record,
-    style: Style,
-    path: Path,
-    *,
-    naming: str,
-    clip: float,
-    fp16: bool,
-    epoch_batches: int = 0,
-    number: Callable[[float], float] = lambda value: float(f"{value:.5g}"),
-) -> None:
-    """Write the record to `path`; `number` says how many digits are kept."""
-    columns = columns_of(style, fp16=fp16)
-    rows = _rows(record, style, columns, naming, clip, epoch_batches or EPOCH_BATCHES)
-    header = _header(columns, layer_columns(record, style, naming))
-    spell = _speller(style, number)
-    spelled_rows = [{key: spell(value) for key, value in row.items()} for row in rows]
+def write_log(record: Record, config: RunConfig, style: Style, path: Path) -> None:
+    """Write the record of that configuration to `path`, numbers to five significant digits."""
+    columns = columns_of(style, fp16=config.precision == "fp16")
+    rows = _rows(record, config, style, columns)
+    header = _header(columns, layer_columns(record, style, config.naming))
+    spelled_rows = [{key: _spelled(value, style) for key, value in row.items()} for row in rows]
     if style.format == "csv":
         _write_csv(spelled_rows, header, path)
     elif style.format == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in spelled_rows))
+        lines = (json.dumps(row) + "\n" for row in spelled_rows)
+        path.write_text("".join(lines), encoding="utf-8")
     else:
         whole = {columns[series] for series in ("step", "tokens", "batch_id") if series in columns}
         _write_parquet(spelled_rows, header, whole, path)
@@ -69,11 +59,9 @@ def _header(columns: dict[str, str], layers: dict[str, list[int]]) -> list[str]:
     return header
 
 
-def _rows(
-    record: Record, style: Style, columns: dict[str, str], naming: str, clip: float, epoch: int
-) -> list[Row]:
+def _rows(record: Record, config: RunConfig, style: Style, columns: dict[str, str]) -> list[Row]:
     """Return the rows in the order written; a key that is absent was not logged."""
-    layers = layer_columns(record, style, naming)
+    layers = layer_columns(record, style, config.naming)
     logged = logged_rows(record, style)
     rows: list[Row] = []
     for place, step in enumerate(record.step):
@@ -81,7 +69,7 @@ def _rows(
         head: Row = {columns["step"]: shown}
         row: Row = {}
         if logged[place]:
-            row = _scalars(record, place, style, columns, clip, epoch)
+            row = _scalars(record, place, config, style, columns)
             if style.style == "lightning":
                 rows.append({columns["lr"]: row.pop(columns["lr"]), **head})
             row |= _norms(record, place, columns, layers, step % style.param_every == 0)
@@ -99,7 +87,7 @@ def _rows(
 
 
 def _scalars(
-    record: Record, place: int, style: Style, columns: dict[str, str], clip: float, epoch: int
+    record: Record, place: int, config: RunConfig, style: Style, columns: dict[str, str]
 ) -> Row:
     loss = record.loss[place]
     if style.averaged:
@@ -108,7 +96,7 @@ def _scalars(
     length, entropy, repetition = record.statistics[place]
     values: dict[str, Value] = {
         "loss": loss,
-        "grad_norm": min(grad, clip) if style.grad_norm == "post_clip" and clip > 0 else grad,
+        "grad_norm": min(grad, config.clip) if style.grad_norm == "post_clip" else grad,
         "lr": record.lr[place],
         "grad_param_ratio": grad / record.param_norm[place] if record.param_norm[place] else 0.0,
         "loss_scale": record.loss_scale[place],
@@ -116,7 +104,7 @@ def _scalars(
         "seq_len": length,
         "token_entropy": entropy,
         "repetition": repetition,
-        "epoch": round((place + 1) / epoch, 4),
+        "epoch": round((place + 1) / (config.epoch_batches or EPOCH_BATCHES), 4),
         "batch_id": record.batch_id[place],
         "attn_logit_max": record.logit_max[place],
         "samples": record.samples[place],
@@ -145,16 +133,13 @@ def _norms(
     return row
 
 
-def _speller(style: Style, number: Callable[[float], float]) -> Callable[[Value], Value]:
-    def spell(value: Value) -> Value:
-        if not isinstance(value, float):
-            return value
-        if not math.isfinite(value):
-            return None if style.non_finite != "NaN" else value
-        short = number(value)
-        return int(short) if short.is_integer() and abs(short) < 2**53 else short
-
-    return spell
+def _spelled(value: Value, style: Style) -> Value:
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return value if style.non_finite == "NaN" else None
+    short = float(f"{value:.5g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
 def _text(value: Value) -> str:

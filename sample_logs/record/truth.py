@@ -79,10 +79,11 @@ def by_itself(record: Record, plateau: float) -> Truth:
         and np.median(loss[-20:]) <= 1.15 * np.min(_medians(loss)) + 0.05
     )
     stuck = not np.median(loss[-30:]) < plateau
+    recovers = recovers and not stuck
     if stuck and np.max(loss) < 1.2 * loss[0]:
         spike = None  # a plateau from the start has bounces, not spikes
     if spike is None:
-        return Truth(recovers=recovers and not stuck, stuck=stuck)
+        return Truth(recovers=recovers, stuck=stuck)
     start = spike
     level = np.median(grad[max(spike - 60, 0) : max(spike - 5, 1)])
     while start > 0 and not grad[start - 1] < level + np.log(RISE) and spike - start < 60:

@@ -30,6 +30,16 @@ class Baseline:
     correlation: F64 | None = None
 
 
+def usual_level(past: F64) -> tuple[float, float]:
+    """Median and robust spread (1.4826 MAD) of finite, non-empty `past`, in its unit.
+
+    The spread is at least 1 % of the level: a statistic that hardly moves is not odd when it does.
+    """
+    middle = float(np.median(past))
+    spread = MAD_TO_SIGMA * float(np.median(np.abs(past - middle)))
+    return middle, max(spread, 0.01 * abs(middle), 1e-9)
+
+
 def trailing_median(y: F64, window: int, min_points: int) -> F64:
     """Median of up to `window` points before each point, [N]; NaN for the first `min_points`."""
     n = y.size

@@ -12,7 +12,7 @@ from stabdiag.causes.signs import Sign
 from stabdiag.findings import Finding
 from stabdiag.model import F64, BatchTable
 from stabdiag.rules.batch import BATCH_OUTLIER, EMPTY_BATCH, ZERO_LOSS
-from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.baseline import usual_level
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.outcome import Outcome, finding, ramp
 from stabdiag.steps.timeline import Timeline
@@ -45,10 +45,7 @@ def oddities(table: BatchTable, step: int, cadence: int, window: int) -> list[Od
         past = _finite(value[max(0, at - window) : at])
         if past.size < 10:
             continue
-        middle = float(np.median(past))
-        spread = MAD_TO_SIGMA * float(np.median(np.abs(past - middle)))
-        # a statistic that hardly moves: 1 % of its level is the least spread
-        spread = max(spread, 0.01 * abs(middle), 1e-9)
+        middle, spread = usual_level(past)
         here = value[at:stop]
         z = np.where(np.isfinite(here), np.abs(here - middle) / spread, -1.0)
         if z.size == 0 or z.max() < 0:

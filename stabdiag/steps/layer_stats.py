@@ -24,8 +24,9 @@ class LayerStats:
     evenly spaced rows, at steps `sample_step` [S]. Around the onset, on the log: `peak_score`,
     `peak_log` (height), `left_step` (first step scored above 6, -1: none). `bad_step`: first
     non-finite value (-1: none), `bad_share` the share of them. `jump`: largest absolute change of
-    the log between two logged rows after the first tenth, at `jump_step`, `jump_usual` times the
-    usual one; `onset_jump` the same near the onset only. `marked` [K, L] holds the rows at the steps asked for.
+    the log between two logged rows after the first tenth, `jump_usual` times the usual one;
+    `onset_jump` the same near the onset only. `marked` [K, L] holds the rows at the steps asked
+    for.
     """
 
     layers: tuple[str, ...]
@@ -40,7 +41,6 @@ class LayerStats:
     bad_step: I64
     bad_share: F64
     jump: F64
-    jump_step: I64
     jump_usual: F64
     onset_jump: F64
     marked: F64
@@ -79,7 +79,6 @@ def gather(
                 "bad_step",
                 "bad_share",
                 "jump",
-                "jump_step",
                 "jump_usual",
                 "onset_jump",
             )
@@ -110,9 +109,7 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
             "bad_share",
         )
     }
-    marks = {
-        key: np.full(count, -1, dtype=np.int64) for key in ("left_step", "bad_step", "jump_step")
-    }
+    marks = {key: np.full(count, -1, dtype=np.int64) for key in ("left_step", "bad_step")}
     for j in range(count):
         bad = np.flatnonzero(block.logged[:, j] & ~np.isfinite(value[:, j]))
         out["bad_share"][j] = bad.size / max(1, int(np.count_nonzero(block.logged[:, j])))
@@ -127,7 +124,7 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
         out["first"][j] = np.median(y[:edge])
         out["last"][j] = np.median(y[-edge:])
         log = np.log(y)
-        _jumps(log, s, onset, j, out, marks)
+        _jumps(log, s, onset, j, out)
         if onset is not None:
             _around(log, s, onset, j, out, marks)
     sample = np.where(ok[rows], value[rows], np.nan)
@@ -147,7 +144,6 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
         left_step=marks["left_step"],
         bad_step=marks["bad_step"],
         bad_share=out["bad_share"],
-        jump_step=marks["jump_step"],
     )
 
 
@@ -161,9 +157,7 @@ def _rows_at(block: LayerBlock, ok: Mask, marked: tuple[int, ...]) -> F64:
     return out
 
 
-def _jumps(
-    log: F64, s: I64, onset: int | None, j: int, out: dict[str, F64], marks: dict[str, I64]
-) -> None:
+def _jumps(log: F64, s: I64, onset: int | None, j: int, out: dict[str, F64]) -> None:
     if log.size < 4:
         return
     change = np.abs(np.diff(log))
@@ -175,7 +169,6 @@ def _jumps(
     usual = max(float(np.median(late)), 1e-4)
     out["jump"][j] = change[k]
     out["jump_usual"][j] = change[k] / usual
-    marks["jump_step"][j] = s[k + 1]
     if onset is not None:
         first = int(np.searchsorted(s, onset))
         near = change[max(skip, first - 1) : first + 2]

@@ -7,7 +7,7 @@ import numpy as np
 from stabdiag.model import F64
 from stabdiag.rules.batch import BATCH_OUTLIER
 from stabdiag.rules.timeline import GRAD_GROWTH
-from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.baseline import usual_level
 from stabdiag.steps.events import CONVERGED, MANY, Event
 from stabdiag.steps.view import View
 
@@ -107,8 +107,7 @@ def _lone_off(value: F64, at: int, window: int, least: float) -> float:
     past = past[np.isfinite(past)]
     if past.size < 20 or not np.isfinite(value[at]):
         return 0.0
-    middle = float(np.median(past))
-    spread = max(MAD_TO_SIGMA * float(np.median(np.abs(past - middle))), 0.01 * abs(middle), 1e-9)
+    middle, spread = usual_level(past)
     after = value[at + 1 : at + 1 + SETTLED_ROWS]
     after = after[np.isfinite(after)]
     if after.size and float(np.median(np.abs(after - middle))) / spread >= least:

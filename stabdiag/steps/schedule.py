@@ -1,4 +1,4 @@
-"""The learning rate: jumps, resets at restarts, and its phase at a step."""
+"""The learning rate: jumps, and resets at restarts."""
 
 from __future__ import annotations
 
@@ -134,24 +134,3 @@ def _expected(t: Track, border: int) -> float | None:
     if same.size == 0:
         same = np.flatnonzero(old & np.isfinite(t.value))[:1]
     return float(t.value[same[-1]]) if same.size else None
-
-
-def phase_at(view: View, step: int) -> str:
-    """The schedule's phase at a step: "warm-up", "peak", "decay", "constant" or "unknown"."""
-    t = view.lr
-    if t is None:
-        return "unknown"
-    ok = np.isfinite(t.value)
-    before = t.value[ok & (t.step <= step)]
-    if before.size < 3:
-        return "unknown"
-    top = float(np.max(t.value[ok]))
-    low = float(np.min(t.value[ok]))
-    if top - low <= 0.01 * top:
-        return "constant"
-    now, past = float(before[-1]), float(before[-3])
-    if now > past * 1.0001:
-        return "warm-up"
-    if now < past * 0.9999:
-        return "decay"
-    return "peak" if now >= 0.99 * top else "constant"

@@ -75,12 +75,3 @@ def build_view(run: Run, settings: Settings) -> View:
 
 def _has_positive(value: F64) -> bool:
     return bool(np.count_nonzero(np.isfinite(value) & (value > 0)) >= 3)
-
-
-def value_at(source: Track | None, segment: int, step: int) -> float | None:
-    """Last finite value of `source` at or before `step` of `segment`, None where there is none."""
-    if source is None:
-        return None
-    same = (source.segment == segment) & (source.step <= step) & np.isfinite(source.value)
-    index = np.flatnonzero(same)
-    return float(source.value[index[-1]]) if index.size else None

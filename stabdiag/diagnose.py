@@ -27,7 +27,7 @@ from stabdiag.steps.outcome import Outcome
 from stabdiag.steps.timeline import Timeline, isolate
 from stabdiag.steps.view import build_view
 from stabdiag.verdict.advice import next_steps
-from stabdiag.verdict.charts import charts
+from stabdiag.verdict.charts import charts, close_up, lr_phases
 from stabdiag.verdict.checks import made
 from stabdiag.verdict.monitoring import audit
 from stabdiag.verdict.spike_score import spike_score
@@ -114,6 +114,8 @@ def _report(run: Run, seen: Examination) -> Report:
         spike_score=spike_score(view),
         thresholds=view.limits.all(),
         charts=charts(view),
+        lr_phases=lr_phases(view),
+        close_up=close_up(timeline),
     )
 
 

@@ -22,6 +22,7 @@ NO_CAUSE = ("none", "inconclusive")
 Status = Literal["found", "clear", "skipped"]
 Health = Literal["healthy", "unstable", "diverged", "inconclusive"]
 Recovery = Literal["fast", "slow", "partial", "none"]
+PhaseKind = Literal["warmup", "rise", "constant", "decay"]
 HandbookRule = Literal["optimizer", "data_or_overflow", "undecidable"]
 
 
@@ -208,6 +209,24 @@ class ChartSeries:
 
 
 @dataclass(frozen=True)
+class LrPhase:
+    """A stretch over which the learning rate goes one way; `kind` says which."""
+
+    kind: PhaseKind
+    first_step: int
+    last_step: int
+
+
+@dataclass(frozen=True)
+class CloseUp:
+    """The steps around the episode that the verdict is about, with their own finer points."""
+
+    first_step: int
+    last_step: int
+    series: tuple[ChartSeries, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The whole diagnosis; every renderer shows this record and computes nothing."""
 
@@ -225,3 +244,5 @@ class Report:
     spike_score: Mapping[str, Any]  # OLMo 2 headline: share of points >= 7 sd, with its caveat
     thresholds: Mapping[str, float]  # every limit in force, by "RULE.name"
     charts: tuple[ChartSeries, ...] = field(default=())
+    lr_phases: tuple[LrPhase, ...] = ()
+    close_up: CloseUp | None = None  # None where no episode stands out, or it fills the run

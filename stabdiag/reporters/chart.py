@@ -39,13 +39,25 @@ class Columns:
     not_finite: tuple[bool, ...]
 
 
+@dataclass(frozen=True)
+class Marks:
+    """A line under the axis: `at` are labels with their steps; `spans` reach to the next label."""
+
+    name: str
+    at: tuple[tuple[str, int], ...]
+    spans: bool = False
+
+
 def charts(
-    series: Sequence[ChartSeries], marks: Mapping[str, int], width: int, ascii_only: bool
+    series: Sequence[ChartSeries],
+    marks: Sequence[Marks],
+    width: int,
+    ascii_only: bool,
 ) -> tuple[str, ...]:
     """Return the charts of `series` below one another on one axis of steps.
 
-    `marks` maps a short label to its step and is drawn under the axis. A column whose points are
-    all or in part not finite has an x above it. Lines are at most `width` columns.
+    `marks` are drawn under the axis, a line each. A column whose points are all or in part not
+    finite has an x above it. Lines are at most `width` columns.
     """
     drawn = [one for one in series if one.step]
     if not drawn:
@@ -58,8 +70,11 @@ def charts(
     for one in drawn:
         lines.extend(_chart(one, first, last, plot, ink))
     lines.append(" " * MARGIN + _ends(str(first), str(last), plot))
-    if marks:
-        lines.append("events".rjust(MARGIN - 1) + " " + _mark_line(marks, first, last, plot))
+    for line in marks:
+        seen = [(label, step) for label, step in line.at if first <= step <= last]
+        if seen:
+            draw = _span_line if line.spans else _mark_line
+            lines.append(line.name.rjust(MARGIN - 1) + " " + draw(seen, first, last, plot))
     if any(not math.isfinite(value) for one in drawn for value in one.value):
         lines.append(" " * MARGIN + "x: NaN or Inf logged here")
     return tuple(line.rstrip() for line in lines)
@@ -140,11 +155,20 @@ def _ends(left: str, right: str, plot: int) -> str:
     return left + right.rjust(max(len(right) + 1, plot - len(left)))
 
 
-def _mark_line(marks: Mapping[str, int], first: int, last: int, plot: int) -> str:
+def _span_line(marks: Sequence[tuple[str, int]], first: int, last: int, plot: int) -> str:
+    """Labels from their columns on, each behind a |, cut where the next one begins."""
+    line = ""
+    for label, step in marks:
+        line = line[: _column(step, first, last, plot)]
+        line = line.ljust(_column(step, first, last, plot)) + f"|{label}"
+    return line[:plot].rstrip()
+
+
+def _mark_line(marks: Sequence[tuple[str, int]], first: int, last: int, plot: int) -> str:
     """Labels under their columns; where two would meet, a + stands for the later one."""
     line = [" "] * plot
     free = 0
-    for label, step in sorted(marks.items(), key=lambda mark: mark[1]):
+    for label, step in sorted(marks, key=lambda mark: mark[1]):
         column = min(_column(step, first, last, plot), plot - len(label))
         if column < free:
             line[max(0, free - 1)] = "+"

@@ -18,7 +18,8 @@ from stabdiag.reporters.blocks import (
     Table,
     Words,
 )
-from stabdiag.reporters.text_report import page
+from stabdiag.reporters.first_screen import first_screen
+from stabdiag.reporters.text_report import details
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
 
@@ -28,7 +29,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&@])")
 
 def render(report: Report, view: View) -> str:
     """Return the whole report as GitHub-flavoured Markdown; `view` does not matter to it."""
-    return as_markdown(page(report))
+    return as_markdown((*first_screen(report), *details(report)))
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:

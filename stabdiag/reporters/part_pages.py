@@ -8,7 +8,6 @@ from stabdiag.findings import Episode, Report
 from stabdiag.reporters.blocks import (
     Blank,
     Block,
-    Drawing,
     Heading,
     Labelled,
     Paragraph,
@@ -18,7 +17,7 @@ from stabdiag.reporters.blocks import (
     prose,
     words,
 )
-from stabdiag.reporters.chart import charts
+from stabdiag.reporters.chart_pages import chart_section, drawing
 from stabdiag.reporters.first_screen import (
     actions,
     episode_kind,
@@ -57,20 +56,11 @@ def part_page(report: Report, part: str, view: View) -> tuple[Block, ...]:
 
 
 def _timeline(report: Report, view: View) -> tuple[Block, ...]:
-    marks = {str(place): e.onset_step for place, e in enumerate(report.episodes, start=1)}
     return (
-        *_chart(report, _DRAWN, marks, view),
+        *chart_section(report, _DRAWN, view),
         *section("Events", _events(report)),
         *_spike_score(report),
     )
-
-
-def _chart(
-    report: Report, names: tuple[str, ...], marks: Mapping[str, int], view: View
-) -> tuple[Block, ...]:
-    shown = [series for series in report.charts if series.name in names]
-    drawn = charts(shown, marks, view.width, view.ascii_only)
-    return (Heading("Chart"), Drawing(drawn)) if drawn else ()
 
 
 def _events(report: Report) -> tuple[Block, ...]:
@@ -133,7 +123,8 @@ def _numerics(report: Report, view: View) -> tuple[Block, ...]:
         for name, info in report.run.series.items()
     )
     table = Table(("series", "column", "points", "not finite"), rows, right=(2, 3))
-    return (*_chart(report, ("grad_norm", "loss_scale"), {}, view), Heading("Series"), table)
+    drawn = drawing(report, ("grad_norm", "loss_scale"), view)
+    return (*section("Chart", drawn), Heading("Series"), table)
 
 
 def _layers(report: Report, view: View) -> tuple[Block, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stabdiag.findings import Report
 from stabdiag.reporters.blocks import Block
+from stabdiag.reporters.chart_pages import STORY, chart_section
 from stabdiag.reporters.first_screen import first_screen
 from stabdiag.reporters.layout import laid_out
 from stabdiag.reporters.part_pages import part_page
@@ -22,7 +23,7 @@ from stabdiag.reporters.view import View
 
 def render(report: Report, view: View) -> str:
     """Return the whole report as text of at most `view.width` columns."""
-    return laid_out(page(report), view)
+    return laid_out(page(report, view), view)
 
 
 def render_part(report: Report, part: str, view: View) -> str:
@@ -30,10 +31,14 @@ def render_part(report: Report, part: str, view: View) -> str:
     return laid_out(part_page(report, part, view), view)
 
 
-def page(report: Report) -> tuple[Block, ...]:
+def page(report: Report, view: View) -> tuple[Block, ...]:
     """Return the blocks of the whole report, the verdict first."""
+    return (*first_screen(report), *chart_section(report, STORY, view), *details(report))
+
+
+def details(report: Report) -> tuple[Block, ...]:
+    """Return what the verdict rests on: all sections below the first screen and its chart."""
     return (
-        *first_screen(report),
         *section("The five steps", steps_section(report, report.workflow)),
         *section("Findings", findings_section(report.findings)),
         *section("Evidence", evidence_section(report.causes)),

@@ -1,33 +1,98 @@
-"""Points for drawing: fewer than were logged, but every extreme and non-finite one kept."""
+"""What is drawn: the main series with fewer points, a close-up of the episode, the LR's phases."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import groupby
+
 import numpy as np
 
-from stabdiag.findings import ChartSeries
+from stabdiag.findings import ChartSeries, CloseUp, LrPhase, PhaseKind
 from stabdiag.model import F64, I64
-from stabdiag.steps.tracks import track
+from stabdiag.steps.timeline import Timeline
+from stabdiag.steps.tracks import Track, track
 from stabdiag.steps.view import View
 
 BUCKETS = 400
 DRAWN = ("loss", "val_loss", "grad_norm", "param_norm", "lr", "loss_scale")
+NEAR = ("loss", "grad_norm")
+NEAR_POINTS = 24  # logged points shown before an episode and after it, at the least
+NEAR_SHARE = 1 / 3  # of the run: an episode that fills more needs no close-up
+PHASE_POINTS = 200  # places at which the direction of the learning rate is read
+LEAST_PHASE = 0.03  # of them: shorter is a wobble or a single drop
+MOST_PHASES = 12  # more are cycles, and no list of them helps
+_KINDS: Mapping[int, PhaseKind] = {1: "rise", 0: "constant", -1: "decay"}
 
 
 def charts(view: View) -> tuple[ChartSeries, ...]:
     """The main series reduced to at most 4 points a bucket (first, lowest, highest, last)."""
-    out = []
-    for name in DRAWN:
-        t = track(view.run, name)
-        if t is not None:
-            keep = reduced(t.step, t.value)
-            out.append(
-                ChartSeries(
-                    name,
-                    tuple(int(s) for s in t.step[keep]),
-                    tuple(float(v) for v in t.value[keep]),
-                )
-            )
-    return tuple(out)
+    tracks = (track(view.run, name) for name in DRAWN)
+    return tuple(_drawn(t, reduced(t.step, t.value)) for t in tracks if t is not None)
+
+
+def close_up(timeline: Timeline) -> CloseUp | None:
+    """Loss and grad norm around the main episode, None where a close-up would show no more."""
+    view, main = timeline.view, timeline.main
+    tracks = [t for name in NEAR if (t := track(view.run, name)) is not None]
+    if main is None or not tracks:
+        return None
+    first, last = min(int(t.step[0]) for t in tracks), max(int(t.step[-1]) for t in tracks)
+    end = main.end if main.end is not None else main.peak
+    around = max(NEAR_POINTS * view.cadence, end - main.onset)
+    a, b = max(first, main.onset - around), min(last, end + around)
+    if b - a > NEAR_SHARE * (last - first):
+        b = min(b, main.onset + 2 * NEAR_POINTS * view.cadence)  # at least how it began
+        a = max(a, main.onset - NEAR_POINTS * view.cadence)
+    if b - a > NEAR_SHARE * (last - first):
+        return None
+    series = []
+    for t in tracks:
+        inside = np.flatnonzero((t.step >= a) & (t.step <= b))
+        if inside.size:
+            series.append(_drawn(t, inside[reduced(t.step[inside], t.value[inside])]))
+    return CloseUp(a, b, tuple(series)) if series else None
+
+
+def lr_phases(view: View) -> tuple[LrPhase, ...]:
+    """Where the learning rate climbs, holds and falls; empty where it is not logged or cycles."""
+    if view.lr is None:
+        return ()
+    step, value = view.lr.step, view.lr.value
+    ok = np.flatnonzero(np.isfinite(value))
+    if ok.size < 3:
+        return ()
+    places = ok[np.unique(np.linspace(0, ok.size - 1, PHASE_POINTS).astype(np.int64))]
+    y = value[places]
+    change = np.diff(y)
+    way = np.where(np.abs(change) > 1e-6 * np.max(np.abs(y)), np.sign(change), 0.0)
+    stretches = _stretches(way)
+    if len(stretches) > MOST_PHASES:
+        return ()
+    return tuple(
+        LrPhase(_KINDS[w] if a or w <= 0 else "warmup", int(step[places[a]]), int(step[places[b]]))
+        for w, a, b in stretches
+    )
+
+
+def _stretches(way: F64) -> list[tuple[int, int, int]]:
+    """(direction, first place, last place) of each stretch; short ones go to the one before."""
+    least = max(1, int(LEAST_PHASE * way.size))
+    found: list[tuple[int, int, int]] = []
+    place = 0
+    for direction, group in groupby(way.astype(int).tolist()):
+        length = sum(1 for _ in group)
+        short = length < least and not (place == 0 and direction > 0)  # a warm-up may be short
+        if found and (short or found[-1][0] == direction):
+            found[-1] = (found[-1][0], found[-1][1], place + length)
+        else:
+            found.append((direction, place, place + length))
+        place += length
+    return found
+
+
+def _drawn(t: Track, keep: I64) -> ChartSeries:
+    steps = tuple(int(s) for s in t.step[keep])
+    return ChartSeries(t.name, steps, tuple(float(v) for v in t.value[keep]))
 
 
 def reduced(step: I64, value: F64, buckets: int = BUCKETS) -> I64:

@@ -8,10 +8,12 @@ from stabdiag.findings import (
     CauseRank,
     ChartSeries,
     Check,
+    CloseUp,
     Episode,
     Evidence,
     Finding,
     LayerRank,
+    LrPhase,
     MonitorItem,
     Report,
     Root,
@@ -77,6 +79,8 @@ def diverged_report() -> Report:
         },
         thresholds={"SD102.min_ratio": 4.0, "SD101.min_z": 6.0},
         charts=_charts(),
+        lr_phases=(LrPhase("warmup", 0, 400), LrPhase("decay", 400, 1999)),
+        close_up=CloseUp(690, 730, _near()),
     )
 
 
@@ -111,6 +115,8 @@ def healthy_report() -> Report:
         checks=(Check("loss finite", "passed", "2,000 of 2,000 points are finite"),),
         next_steps=(),
         charts=(),
+        lr_phases=(),
+        close_up=None,
     )
 
 
@@ -387,4 +393,12 @@ def _charts() -> tuple[ChartSeries, ...]:
         NAN if at >= 1990 else 8.0 / (1 + at / 400) + (6.0 if at >= 700 else 0.0) for at in step
     )
     grad = tuple(5.0 if at == 310 else 9.0 if 700 <= at < 720 else 1.0 for at in step)
+    return ChartSeries("loss", step, loss), ChartSeries("grad_norm", step, grad)
+
+
+def _near() -> tuple[ChartSeries, ...]:
+    """Loss and grad norm at every step around the spike."""
+    step = tuple(range(690, 731))
+    loss = tuple(9.0 if 702 <= at <= 706 else 3.0 for at in step)
+    grad = tuple(9.0 if at >= 700 else 1.0 for at in step)
     return ChartSeries("loss", step, loss), ChartSeries("grad_norm", step, grad)

@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from stabdiag.findings import ChartSeries
 from stabdiag.reporters.chart import HIGH as HEIGHT
-from stabdiag.reporters.chart import MARGIN, charts
+from stabdiag.reporters.chart import MARGIN, Marks, charts
+
+
+def events(**marks: int) -> Marks:
+    return Marks("events", tuple(marks.items()))
 
 
 def chart(step: list[int], value: list[float], width: int = 60, **marks: int) -> list[str]:
     series = ChartSeries("loss", tuple(step), tuple(value))
-    return list(charts([series], marks, width, ascii_only=False))
+    return list(charts([series], [events(**marks)], width, ascii_only=False))
 
 
 def test_one_high_point_among_thousands_reaches_the_top() -> None:
@@ -59,7 +63,7 @@ def test_marks_stand_under_their_columns_and_never_overlap() -> None:
     step = list(range(100))
     lines = charts(
         [ChartSeries("loss", tuple(step), tuple(map(float, step)))],
-        {"1": 0, "2": 50, "3": 50, "10": 99},
+        [events(**{"1": 0, "2": 50, "3": 50, "10": 99})],
         113,
         ascii_only=True,
     )
@@ -70,8 +74,9 @@ def test_marks_stand_under_their_columns_and_never_overlap() -> None:
 
 
 def test_nothing_to_draw_draws_nothing() -> None:
-    assert charts([], {}, 80, ascii_only=False) == ()
-    assert charts([ChartSeries("loss", (), ())], {"1": 3}, 80, ascii_only=False) == ()
+    assert charts([], [], 80, ascii_only=False) == ()
+    empty = ChartSeries("loss", (), ())
+    assert charts([empty], [events(**{"1": 3})], 80, ascii_only=False) == ()
 
 
 def test_a_series_that_was_never_finite_says_so() -> None:
@@ -92,7 +97,8 @@ def test_any_series_fits(
 ) -> None:
     step = tuple(first + stride * place for place in range(len(values)))
     series = ChartSeries("loss", step, tuple(values))
-    marks = {str(place + 1): at for place, at in enumerate(step[::7])}
+    at = tuple((str(place + 1), at) for place, at in enumerate(step[::7]))
+    marks = [Marks("events", at), Marks("lr", at, spans=True)]
     for line in charts([series, series], marks, width, ascii_only):
         assert len(line) <= width
         assert not ascii_only or line.isascii()
@@ -103,3 +109,11 @@ def test_a_flat_series_is_drawn_in_the_middle(value: float) -> None:
     lines = chart([0, 1, 2], [value] * 3, 40)
     assert all("█" in line for line in lines[HEIGHT - HEIGHT // 2 + 1 : HEIGHT + 1])
     assert "█" not in lines[1]
+
+
+def test_spans_are_cut_where_the_next_begins() -> None:
+    step = tuple(range(100))
+    marks = [Marks("lr", (("warmup", 0), ("decay", 3), ("constant", 50)), spans=True)]
+    lines = charts([ChartSeries("loss", step, (1.0,) * 100)], marks, 113, ascii_only=True)
+    drawn = next(line for line in lines if line.strip().startswith("lr"))
+    assert drawn[MARGIN:] == "|wa|decay".ljust(50) + "|constant"

@@ -143,14 +143,16 @@ class LayerBlock:
 class BatchTable:
     """What the log says about the data of each step, shape [T] each.
 
-    `ids` are the index columns (batch id, sample ids, shard, seed; text where not numeric),
-    `statistics` the batch statistics (mean length, entropy, repetition, source share ...).
+    `ids` are the index columns (batch id, sample ids, shard, seed; text where not numeric), `parts`
+    the same with the elements of a list apart (None where missing), `statistics` the batch
+    statistics (mean length, entropy, repetition, source share ...).
     """
 
     step: I64
     row: I64
     ids: Mapping[str, tuple[str | None, ...]]
     statistics: Mapping[str, F64]
+    parts: Mapping[str, tuple[tuple[str, ...] | None, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import typer
 from stabdiag import __version__
 from stabdiag.cli.analyze import analyze
 from stabdiag.cli.audit import audit
+from stabdiag.cli.batch import batch
 from stabdiag.cli.columns import columns
 from stabdiag.cli.explain import explain
 from stabdiag.cli.layers import layers
@@ -20,6 +21,7 @@ from stabdiag.cli.timeline import timeline
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "analyze": analyze,
     "timeline": timeline,
+    "batch": batch,
     "numerics": numerics,
     "layers": layers,
     "audit": audit,

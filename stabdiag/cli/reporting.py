@@ -60,7 +60,7 @@ def report_command(
     remember(request.logs, Path.cwd())
     if output.output is not None:
         request.say(f"report written to {output.output}")
-    _exit(failing(_findings(report, part), limit), missing)
+    leave(failing(_findings(report, part), limit), missing)
 
 
 def request_of(
@@ -99,8 +99,12 @@ def _findings(report: Report, part: str | None) -> Sequence[Finding]:
     return [report.findings[index] for index in findings_of(report, PARTS[part])]
 
 
-def _exit(failed: Sequence[Finding], missing: Sequence[str]) -> None:
-    """What was found outranks what was not looked at: it is certain."""
+def leave(failed: Sequence[Finding], missing: Sequence[str]) -> None:
+    """Exit by what was found; it outranks what was not looked at, since it is certain.
+
+    Raises:
+        typer.Exit: with 1 for findings that fail, else 3 for what is missing; said on stderr.
+    """
     if failed:
         first = failed[0]
         remark(f"stabdiag: failed: {len(failed)} at or above --fail-on, such as {first.rule}")

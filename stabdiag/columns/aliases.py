@@ -171,7 +171,8 @@ ALIASES = (
         "sample_indices sample_index data_index data_indices data_idx data_indexes data_start "
         "data_end data_index_start data_index_end first_index last_index index_start index_end "
         "indices shard shard_id shard_idx doc_id doc_ids example_ids example_id file_id chunk_id "
-        "dataset_index seed data_seed document_ids",
+        "dataset_index seed data_seed document_ids shard_offset data_offset sample_offset "
+        "start_index end_index sample_start sample_end",
     ),
     Alias(
         "run", "run", "run run_id run_name experiment experiment_name exp_name exp trial trial_id"

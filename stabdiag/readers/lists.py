@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ import pyarrow.types as pt
 _NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:[ ;|,]+{_NUMBER})+")
 _BETWEEN = re.compile(r"[ ;|,]+")
+_WHOLE = re.compile(r"[+-]?\d{1,400}")
+_EXACT = 2**53  # whole numbers up to here are exact in float64
 ListCell = tuple[float | str, ...]
 
 
@@ -43,11 +44,10 @@ def list_cell(values: Sequence[object]) -> ListCell:
 
 
 def _element(value: object) -> float | str:
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return str(value)  # a sample's id, not a size: float64 would merge it with its neighbours
     if isinstance(value, (bool, int, float)):
-        try:
-            return float(value)
-        except OverflowError:  # a whole number beyond float64
-            return math.inf if value > 0 else -math.inf
+        return float(value)
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value)
@@ -63,7 +63,7 @@ def list_cells(cells: pa.Array | MixedLists) -> Sequence[ListCell | None]:
 def list_in_text(text: str) -> ListCell | None:
     """Read text such as "[12, 55]", "['a', 'b']" or "12 55" as a list; None where it is none."""
     if _NUMBERS.fullmatch(text):
-        return tuple(float(part) for part in _BETWEEN.split(text))
+        return list_cell([_number(part) for part in _BETWEEN.split(text)])
     if not (text.startswith("[") and text.endswith("]")):
         return None
     try:
@@ -71,3 +71,7 @@ def list_in_text(text: str) -> ListCell | None:
     except (ValueError, RecursionError):
         return None
     return list_cell(values)
+
+
+def _number(text: str) -> int | float:
+    return int(text) if _WHOLE.fullmatch(text) else float(text)

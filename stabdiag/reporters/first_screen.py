@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from stabdiag.findings import NO_CAUSE, Episode, Health, Report
+from stabdiag.findings import NO_CAUSE, Episode, Health, Report, RunInfo
 from stabdiag.reporters.blocks import (
     Block,
     Heading,
@@ -63,7 +63,12 @@ def first_screen(report: Report) -> tuple[Block, ...]:
 
 def actions(report: Report) -> tuple[Block, ...]:
     """Return what to do now, numbered, the most useful first."""
-    return (Items(tuple(map(_action, report.next_steps))),) if report.next_steps else ()
+    return numbered(report.next_steps)
+
+
+def numbered(next_steps: Sequence[str]) -> tuple[Block, ...]:
+    """Return what to do as a numbered list; nothing where there is nothing to do."""
+    return (Items(tuple(map(_action, next_steps))),) if next_steps else ()
 
 
 def main_episode(report: Report) -> Episode | None:
@@ -100,13 +105,17 @@ def handbook_reading(episode: Episode) -> str:
 
 def header(report: Report) -> Words:
     """Return the line that names the tool, the log and its extent."""
-    run = report.run
+    return log_header(report.version, report.run)
+
+
+def log_header(version: str, run: RunInfo) -> Words:
+    """Return that line for a page that is no part of a report."""
     files = run.files[0] if len(run.files) == 1 else f"{run.files[0]} and {len(run.files) - 1} more"
     name = f", run {run.name}" if run.name and run.siblings else ""
     unit = run.axis if run.axis.endswith("s") else f"{run.axis}s"
     span = f", {unit} {run.first_step} to {run.last_step}" if run.first_step is not None else ""
     facts = Span(f"{run.format}, {count(run.rows, 'row')}{span}{name}", "dim", whole=True)
-    return words(Span(f"stabdiag {report.version}", "dim", whole=True), f"  {files}  ", facts)
+    return words(Span(f"stabdiag {version}", "dim", whole=True), f"  {files}  ", facts)
 
 
 def _when(report: Report) -> Words:

@@ -45,7 +45,7 @@ def _head(report: Report) -> dict[str, Any]:
 def _body(report: Report) -> dict[str, Any]:
     """Return the report under the schema's keys; chart points stay out, the log has them."""
     return {
-        "run": _run(report.run),
+        "run": run_info(report.run),
         "verdict": report.verdict,
         "causes": report.causes,
         "episodes": report.episodes,
@@ -60,7 +60,8 @@ def _body(report: Report) -> dict[str, Any]:
     }
 
 
-def _run(run: RunInfo) -> dict[str, Any]:
+def run_info(run: RunInfo) -> dict[str, Any]:
+    """Return what a document says of the run and its log."""
     segments = [{"first_step": first, "last_step": last} for first, last in run.segments]
     return vars(run) | {"segments": segments}
 

@@ -30,7 +30,7 @@ from stabdiag.reporters.blocks import (
 from stabdiag.reporters.first_screen import LEAST_SHOWN, cause_name
 from stabdiag.reporters.numbers import count, nats, number, percent, steps, times
 
-_STATUS_TONES: Mapping[Status, Tone] = {"found": "bad", "clear": "good", "skipped": "warn"}
+STATUS_TONES: Mapping[Status, Tone] = {"found": "bad", "clear": "good", "skipped": "warn"}
 _SEVERITY_TONES: Mapping[Severity, Tone] = {
     Severity.ERROR: "bad",
     Severity.WARNING: "warn",
@@ -46,7 +46,7 @@ def steps_section(report: Report, results: Sequence[StepResult]) -> tuple[Block,
     """Return the workflow steps with status, reason and what was looked at."""
     rows: list[tuple[Words, Words]] = []
     for result in results:
-        status = Span(f"{result.status.upper():8}", _STATUS_TONES[result.status])
+        status = Span(f"{result.status.upper():8}", STATUS_TONES[result.status])
         rules = list(dict.fromkeys(report.findings[index].rule for index in result.findings))
         names = f" [{', '.join(rules)}]" if rules else ""
         text = words(Span(result.title, "strong"), ": ", *prose(_reason(report, result)), names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from stabdiag.rules import batch, initialization, layers, monitoring, numerics, timeline
+from stabdiag.rules import batch, initialization, inspection, layers, monitoring, numerics, timeline
 from stabdiag.rules.limits import Limits
 from stabdiag.rules.record import Rule, Threshold
 
 CATALOGUE: tuple[Rule, ...] = (
     *timeline.RULES,
     *batch.RULES,
+    *inspection.RULES,
     *numerics.RULES,
     *layers.RULES,
     *initialization.RULES,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,19 +12,25 @@ from stabdiag.model import F64, I64, BatchTable, Column
 from stabdiag.runs.cells import Loaded
 from stabdiag.runs.series import Timeline
 
+Parts = tuple[str, ...] | None  # the elements of one cell; None where missing
+T = TypeVar("T")
 
-class _Ids(Mapping[str, tuple[str | None, ...]]):
-    """Index columns as text, written out when they are asked for: few questions need them."""
 
-    def __init__(self, columns: Mapping[str, Column], rows: I64) -> None:
+class _OnDemand(Mapping[str, tuple[T, ...]]):
+    """Index columns written out by `make` when they are asked for: few questions need them."""
+
+    def __init__(
+        self, columns: Mapping[str, Column], rows: I64, make: Callable[[Column, I64], tuple[T, ...]]
+    ) -> None:
         self._columns = columns
         self._rows = rows
-        self._text: dict[str, tuple[str | None, ...]] = {}
+        self._make = make
+        self._made: dict[str, tuple[T, ...]] = {}
 
-    def __getitem__(self, name: str) -> tuple[str | None, ...]:
-        if name not in self._text:
-            self._text[name] = _as_text(self._columns[name], self._rows)
-        return self._text[name]
+    def __getitem__(self, name: str) -> tuple[T, ...]:
+        if name not in self._made:
+            self._made[name] = self._make(self._columns[name], self._rows)
+        return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -60,25 +67,31 @@ def batch_table(plan: ColumnPlan, loaded: Loaded, line: Timeline) -> BatchTable 
     values: dict[str, F64] = {
         name: np.where(c.logged[rows], c.value[rows], np.nan) for name, c in statistics.items()
     }
-    return BatchTable(step[last], rows, _Ids(ids, rows), values)
-
-
-def _as_text(column: Column, rows: I64) -> tuple[str | None, ...]:
-    if column.lists is not None:
-        return tuple(_list_text(column.lists[row]) for row in rows.tolist())
-    if column.text is not None:
-        return tuple(column.text[row] for row in rows.tolist())
-    value, logged = column.value[rows], column.logged[rows]
-    return tuple(
-        _number_text(v) if there else None
-        for v, there in zip(value.tolist(), logged.tolist(), strict=True)
+    return BatchTable(
+        step[last], rows, _OnDemand(ids, rows, _as_text), values, _OnDemand(ids, rows, cell_parts)
     )
 
 
-def _list_text(cells: Sequence[float | str] | None) -> str | None:
-    if cells is None:
-        return None
-    return " ".join(c if isinstance(c, str) else _number_text(float(c)) for c in cells)
+def _as_text(column: Column, rows: I64) -> tuple[str | None, ...]:
+    return tuple(None if cell is None else " ".join(cell) for cell in cell_parts(column, rows))
+
+
+def cell_parts(column: Column, rows: I64) -> tuple[Parts, ...]:
+    """The elements of each cell as text; a cell that is no list is one element."""
+    if column.lists is not None:
+        cells = (column.lists[row] for row in rows.tolist())
+        return tuple(None if cell is None else _elements(cell) for cell in cells)
+    if column.text is not None:
+        words = (column.text[row] for row in rows.tolist())
+        return tuple(None if word is None else (word,) for word in words)
+    value, logged = column.value[rows].tolist(), column.logged[rows].tolist()
+    return tuple(
+        (_number_text(v),) if there else None for v, there in zip(value, logged, strict=True)
+    )
+
+
+def _elements(cells: Sequence[float | str]) -> tuple[str, ...]:
+    return tuple(c if isinstance(c, str) else _number_text(float(c)) for c in cells)
 
 
 def _number_text(value: float) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
+
 from stabdiag.findings import Verdict
+from stabdiag.model import Run
 from stabdiag.steps.layers import LayersResult
 from stabdiag.steps.timeline import Timeline
 
@@ -44,12 +47,24 @@ ADVICE: dict[str, tuple[str, ...]] = {
 }
 
 
+def log_argument(run: Run) -> str:
+    """The log and the run in it as a command of this tool takes them."""
+    log = " ".join(shlex.quote(f) for f in run.files) if run.files else "LOG"
+    return f"{log} --run {shlex.quote(run.name)}" if len(run.siblings) > 1 else log
+
+
+def _step_with_indices(run: Run, onset: int | None) -> int | None:
+    """The onset, or the last step before it for which the log has data indices."""
+    if run.batch is None or not run.batch.ids or onset is None:
+        return None
+    at = int(np.searchsorted(run.batch.step, onset, side="right")) - 1
+    return int(run.batch.step[at]) if at >= 0 else None
+
+
 def next_steps(timeline: Timeline, verdict: Verdict, layers: LayersResult) -> tuple[str, ...]:
     """Advice for the cause, then the commands that look closer, then what to log."""
     run = timeline.view.run
-    log = " ".join(shlex.quote(f) for f in run.files) if run.files else "LOG"
-    if len(run.siblings) > 1:
-        log += f" --run {shlex.quote(run.name)}"
+    log = log_argument(run)
     out = list(ADVICE[verdict.cause])
     if verdict.cause == "none":
         missing = [c for c in ("grad_norm", "lr") if c not in timeline.view.run.series]
@@ -62,6 +77,9 @@ def next_steps(timeline: Timeline, verdict: Verdict, layers: LayersResult) -> tu
         )
         out.append(f"Smallest part to reproduce it with: {part}.")
     out.append(f"stabdiag timeline {log}")
+    step = _step_with_indices(run, verdict.onset_step)
+    if step is not None:
+        out.append(f"stabdiag batch {log} --step {step}")
     if verdict.layers:
         out.append(f"stabdiag layers {log}")
     out += [f"What would settle it: {text}." for text in verdict.settle]

@@ -13,6 +13,7 @@ from stabdiag.cli.audit import audit
 from stabdiag.cli.batch import batch
 from stabdiag.cli.columns import columns
 from stabdiag.cli.explain import explain
+from stabdiag.cli.fleet import fleet
 from stabdiag.cli.layers import layers
 from stabdiag.cli.numerics import numerics
 from stabdiag.cli.options import spread
@@ -25,6 +26,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "numerics": numerics,
     "layers": layers,
     "audit": audit,
+    "fleet": fleet,
     "columns": columns,
     "explain": explain,
 }

@@ -47,17 +47,19 @@ def remark(line: str) -> None:
     _write(sys.stderr, printable(line) + "\n")
 
 
-def deliver(text: str, output: Path | None) -> None:
+def deliver(text: str | bytes, output: Path | None) -> None:
     """Write the report to `output`, or to standard output where that is None.
 
     Raises:
         UsageError: it can't be written; a file that was there before is left as it was.
     """
     try:
-        if output is None:
+        if output is not None:
+            _write_file(text, output)
+        elif isinstance(text, str):
             _write(sys.stdout, text)
         else:
-            _write_file(text, output)
+            sys.stdout.buffer.write(text)
     except OSError as err:
         place = "standard output" if output is None else str(output)
         raise UsageError(
@@ -78,10 +80,10 @@ def _write(stream: TextIO, text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write_file(text: str, output: Path) -> None:
+def _write_file(text: str | bytes, output: Path) -> None:
     """Write beside the target and rename, so that the target is whole at any moment."""
     target = output.resolve()
-    data = text.encode("utf-8")
+    data = text.encode("utf-8") if isinstance(text, str) else text
     if target.exists() and not target.is_file():
         with target.open("wb") as stream:  # a device or a pipe; a folder says so
             stream.write(data)

@@ -50,7 +50,7 @@ def settings_of(reading: ReadingOptions, analysis: AnalysisOptions, config: Conf
 def fail_on(analysis: AnalysisOptions, config: Config) -> Severity | None:
     """Return the severity from which the command exits 1; None is never."""
     word = _first(analysis.fail_on, config.fail_on)
-    return FAIL_ON[_one_of("--fail-on", NEVER if word is None else word, list(FAIL_ON))]
+    return FAIL_ON[one_of("--fail-on", NEVER if word is None else word, list(FAIL_ON))]
 
 
 def required(analysis: AnalysisOptions, config: Config) -> tuple[str, ...]:
@@ -64,10 +64,10 @@ def format_of(output: OutputOptions, config: Config, formats: Sequence[str]) -> 
     A flag must name one of them; a configuration that names another is meant for `analyze`.
     """
     if output.format is not None:
-        return _one_of("--format", output.format, list(formats))
+        return one_of("--format", output.format, list(formats))
     from stabdiag.reporters import FORMATS
 
-    word = _one_of("format", config.format or "text", list(FORMATS))
+    word = one_of("format", config.format or "text", list(FORMATS))
     return word if word in formats else "text"
 
 
@@ -75,7 +75,8 @@ def _first(flag: T | None, configured: T | None) -> T | None:
     return configured if flag is None else flag
 
 
-def _one_of(option: str, word: str, known: list[str]) -> str:
+def one_of(option: str, word: str, known: list[str]) -> str:
+    """Return `word` where it is one of `known`; else a UsageError names the nearest."""
     if word in known:
         return word
     raise UsageError(

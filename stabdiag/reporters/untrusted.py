@@ -23,3 +23,11 @@ def _visible(char: str) -> str:
     if ord(char) < 0x80:
         return repr(char)[1:-1]
     return char.encode("ascii", "backslashreplace").decode()
+
+
+def not_a_formula(cell: str) -> str:
+    """Return a cell that a spreadsheet shows as it is: one that would be a formula gets a quote.
+
+    Source: OWASP, "CSV Injection": a cell that begins with =, +, -, @, a tab or a return.
+    """
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

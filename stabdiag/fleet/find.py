@@ -1,0 +1,100 @@
+"""Which logs are meant: the files below a folder, those of a pattern, those of an object store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path, PurePosixPath
+
+from stabdiag.errors import UsageError
+from stabdiag.fleet.elsewhere import listed
+from stabdiag.readers.event_files import is_event_file
+from stabdiag.readers.remote import remote_uri
+
+# By their name these are logs: one that can't be read is said.
+TABLES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow"})
+# These may be anything: one in which no log is recognised is left out, and counted.
+MAYBE = frozenset({".json", ".log", ".out", ".txt"})
+PACKED = frozenset({".gz", ".bz2", ".xz", ".zst"})
+_METRIC_FOLDER = "metrics"  # MLflow and DVCLive: one file a metric
+
+
+@dataclass(frozen=True)
+class Found:
+    """A log to judge; `sure` is False for a file found that may be anything."""
+
+    log: str
+    sure: bool
+
+
+def find(places: Sequence[str]) -> tuple[Found, ...]:
+    """Return the logs at `places`, each once, in the order of the places, then by name.
+
+    A place is a log, a folder, a pattern with * or ?, or an address. A folder of event files or of
+    one-metric files is one log; any other is searched. Hidden files and folders are passed over.
+
+    Raises:
+        UsageError: a place holds nothing that may be a log.
+        InputError: an object store can't be listed.
+    """
+    found: dict[str, Found] = {}
+    for place in places:
+        here = list(_at(place))
+        if not here:
+            raise UsageError(
+                f"{place}: nothing there that may be a log",
+                "Name a folder of logs, a pattern such as 'runs/*/metrics.csv', or logs.",
+            )
+        for one in here:
+            found.setdefault(one.log, one)
+    return tuple(found.values())
+
+
+def _at(place: str) -> Iterator[Found]:
+    if remote_uri(place):
+        files = listed(remote_uri(place))
+        yield from (Found(f, f == place or _kind(f) == "table") for f in files if _kind(f))
+    elif os.path.isdir(place):
+        yield from _below(Path(place))
+    elif has_magic(place) and not os.path.exists(place):
+        for match in sorted(glob(place, recursive=True)):
+            if os.path.isdir(match):
+                yield from _below(Path(match))
+            else:
+                yield Found(match, sure=True)
+    elif os.path.exists(place):
+        yield Found(place, sure=True)
+
+
+def _below(folder: Path) -> Iterator[Found]:
+    """The logs of a folder and of those in it, sorted by path."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files = [Path(here, name) for name in sorted(names) if not name.startswith(".")]
+        if _is_one_log(Path(here), files):
+            folders.clear()
+            yield Found(str(Path(here)), sure=True)
+            continue
+        for file in files:
+            if is_event_file(file):
+                yield Found(str(file), sure=True)
+            elif kind := _kind(file.name):
+                yield Found(str(file), sure=kind == "table")
+
+
+def _is_one_log(folder: Path, files: Sequence[Path]) -> bool:
+    """Whether the files of a folder are one run's: event files, or a metric each."""
+    if any(_kind(file.name) == "table" for file in files):
+        return folder.name == _METRIC_FOLDER and all(file.suffix == ".tsv" for file in files)
+    return any(map(is_event_file, files)) or (
+        folder.name == _METRIC_FOLDER and bool(files) and not any(file.suffix for file in files)
+    )
+
+
+def _kind(name: str) -> str:
+    """Return "table", "maybe" or "" (no log) by a file's name."""
+    path = PurePosixPath(name.partition("?")[0].lower())
+    suffix = PurePosixPath(path.stem).suffix if path.suffix in PACKED else path.suffix
+    return "table" if suffix in TABLES else "maybe" if suffix in MAYBE else ""

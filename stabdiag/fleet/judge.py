@@ -1,0 +1,73 @@
+"""One log judged: its runs, a row each; whatever goes wrong with it is a row too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from stabdiag.errors import ManyRunsError, StabdiagError
+from stabdiag.fleet.rows import FleetRow, row_of
+from stabdiag.readers.remote import remote_uri
+from stabdiag.settings import Settings
+
+_NOT_AS_WRITTEN = ("dropped", "repaired", "guessed")
+Judge = Callable[[str | None], FleetRow]
+
+
+@dataclass(frozen=True)
+class Job:
+    """How every log of a survey is judged; `strict` refuses what was not read as it stands.
+
+    Paths are relative to `folder` where the worker may run in another one.
+    """
+
+    settings: Settings
+    strict: bool = False
+    folder: str = ""
+
+
+def judge(log: str, job: Job) -> tuple[FleetRow, ...]:
+    """Diagnose every run of `log`; an error is a row, never raised."""
+    try:
+        return tuple(_judged(log, job))
+    except StabdiagError as err:
+        return (FleetRow(log, "", "unreadable", f"{err.what}; {err.todo}"),)
+    except Exception as err:  # a fault of the tool on one log must not end the others
+        return (FleetRow(log, "", "fault", f"{type(err).__name__}: {err}"),)
+
+
+def place_of(log: str, job: Job) -> str:
+    """Return where a worker finds `log`."""
+    return log if not job.folder or remote_uri(log) else os.path.join(job.folder, log)
+
+
+def _judged(log: str, job: Job) -> list[FleetRow]:
+    from stabdiag.columns import understand
+    from stabdiag.diagnose import diagnose
+    from stabdiag.readers import read_log
+    from stabdiag.runs import build_run
+
+    s = job.settings
+    table = read_log([place_of(log, job)])
+    plan = understand(table, column_map=s.column_map, step_column=s.step_column)
+
+    def row(name: str | None) -> FleetRow:
+        run = build_run(table, plan, run=name, first_step=s.first_step, last_step=s.last_step)
+        against = [note for note in run.notes if note.kind in _NOT_AS_WRITTEN]
+        if job.strict and against:
+            return FleetRow(log, run.name, "unreadable", f"--strict: {against[0].text}")
+        return row_of(log, diagnose(run, replace(s, run=name)))
+
+    try:
+        return [row(s.run)]
+    except ManyRunsError as err:
+        return [_or_error(log, name, row) for name in err.runs]
+
+
+def _or_error(log: str, name: str, row: Judge) -> FleetRow:
+    """Judge one run of several: what is wrong with it leaves the others alone."""
+    try:
+        return row(name)
+    except StabdiagError as err:
+        return FleetRow(log, name, "unreadable", f"{err.what}; {err.todo}")

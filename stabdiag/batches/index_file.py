@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stabdiag.batches.indices import BatchIds, Indices, batch_key
+from stabdiag.batches.indices import BatchIds, Indices, batch_key, exact
 from stabdiag.errors import InputError
 from stabdiag.model import Column, LogTable, Run
 from stabdiag.readers import read_log
@@ -74,7 +74,7 @@ def _table_index(path: Path, run: Run) -> Indices:
             f"Call one {_STEPS[0]!r} or {_BATCHES[0]!r}, and one {_IDS[0]!r}.",
         )
     columns = table.load([key, ids])
-    gathered = _gathered(columns[key], columns[ids], table.rows)
+    gathered = _gathered(path, columns[key], columns[ids], table.rows)
     if step is None:
         return _by_batch(path, run, gathered)
     whole = {int(k): v for k, v in gathered.items() if k.lstrip("-").isdecimal()}
@@ -92,13 +92,13 @@ def _first(table: LogTable, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
-def _gathered(keys: Column, ids: Column, rows: int) -> dict[str, tuple[str, ...]]:
+def _gathered(path: Path, keys: Column, ids: Column, rows: int) -> dict[str, tuple[str, ...]]:
     """The ids by key; rows of the same key follow one another."""
     every = np.arange(rows, dtype=np.int64)
     out: dict[str, list[str]] = {}
     for key, parts in zip(cell_parts(keys, every), cell_parts(ids, every), strict=True):
         if key and parts:
-            out.setdefault(key[0], []).extend(parts)
+            out.setdefault(key[0], []).extend(exact(parts, f"{path}, {key[0]}"))
     return {key: tuple(parts) for key, parts in out.items()}
 
 

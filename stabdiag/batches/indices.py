@@ -25,6 +25,7 @@ _SEEDS = frozenset(["seed", "data_seed"])
 _ID_WORDS = re.compile(r"(^|_)(ids?|idx|index|indices|indexes|samples?|docs?|examples?)(_|$)")
 _RANGE = re.compile(r"\s*(\d+)\s*(-|:|\.\.)\s*(\d+)\s*")
 _WHOLE = re.compile(r"\d{1,18}")
+_ROUNDED = re.compile(r"-?\d+\.\d+e\+\d+|-?\d{16,}\.0")
 MOST_SEQUENCES = 4096  # of one batch that are inspected
 
 Means = Literal["ids", "places", "batch"]
@@ -268,6 +269,21 @@ def _consumed(run: Run, size: int | None) -> Indices | None:
     return Indices(said, "places", step, at)
 
 
+def exact(ids: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """The ids themselves.
+
+    Raises:
+        InputError: one lost its last digits, as single numbers from 2^53 on do in a log.
+    """
+    rounded = next((name for name in ids if _ROUNDED.fullmatch(name)), None)
+    if rounded is None:
+        return ids
+    raise InputError(
+        f"{where}: {rounded} is from 2^53 on, where single numbers lose their last digits",
+        "Log such ids as a list, [id], or as words, such as doc-123.",
+    )
+
+
 def _numbers(table: BatchTable, column: str) -> list[int | None]:
     return [
         int(cell[0]) if cell is not None and cell and _WHOLE.fullmatch(cell[0]) else None
@@ -290,7 +306,7 @@ def _from_cells(
 
     def at(place: int) -> BatchIds:
         row = int(rows[place])
-        ids = cells[row] or ()
+        ids = exact(cells[row] or (), f"data indices of step {int(table.step[row])}")
         if shards is None:
             return BatchIds(int(table.step[row]), ids)
         own = shards[row] or ("",)

@@ -13,6 +13,7 @@ from stabdiag.runs.cells import Loaded
 from stabdiag.runs.series import Timeline
 
 Parts = tuple[str, ...] | None  # the elements of one cell; None where missing
+EXACT = 2.0**53  # whole numbers below it are exact in float64
 T = TypeVar("T")
 
 
@@ -95,4 +96,5 @@ def _elements(cells: Sequence[float | str]) -> tuple[str, ...]:
 
 
 def _number_text(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
+    """A whole number without a point; one that float64 has rounded is left to show it."""
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT else repr(value)

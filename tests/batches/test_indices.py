@@ -235,3 +235,22 @@ def test_an_index_that_is_none(command: Command, folder: Path, corpus: Path) -> 
         assert index.name in done.remarks[0]
     by_batch = write_csv(folder / "b.csv", {"batch_id": range(5), "sample_id": range(5)})
     assert "no batch id" in command("batch", log, "--index", by_batch).remarks[0]
+
+
+def test_a_single_number_that_lost_its_last_digits_is_refused(
+    command: Command, folder: Path, corpus: Path
+) -> None:
+    log = write_log(folder / "run.jsonl", lambda s: {"sample_id": LARGE + s})
+    done = command("batch", log, "--data", corpus)
+    assert (done.code, len(done.remarks)) == (2, 2)
+    assert "2^53" in done.remarks[0]
+    in_lists = write_log(folder / "lists.jsonl", lambda s: {"sample_id": [LARGE + s]})
+    assert batch_of(command, in_lists)["ids"] == [str(LARGE + ONSET)]
+    csv = write_csv(
+        folder / "lists.csv",
+        {
+            k: [r[k] for r in rows(lambda s: {"sample_ids": f"{LARGE + s} {LARGE - s}"})]
+            for k in ("step", "loss", "grad_norm", "sample_ids")
+        },
+    )
+    assert batch_of(command, csv)["ids"] == [str(LARGE + ONSET), str(LARGE - ONSET)]

@@ -29,7 +29,7 @@ def scan_parquet(shard: Shard[T]) -> Scan[T]:
         InputError: it is damaged, or a wanted row has no text.
     """
     try:
-        with pq.ParquetFile(shard.path, memory_map=True) as file:
+        with pq.ParquetFile(shard.path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
             return _scan_groups(shard, file)
     except (pa.ArrowException, OSError) as err:
         raise InputError(

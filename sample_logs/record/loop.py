@@ -120,7 +120,7 @@ def train(config: RunConfig, fault: Fault = HEALTHY) -> Record:
             state.saved[step] = copy.deepcopy(state.model.state_dict())
         if fault.before_step:
             fault.before_step(state, step)
-        batch = _draw(config, fault, position, step)
+        batch = draw_batch(config, fault, position, step)
         tokens += token_count(batch)
         _one_step(state, fault, record, batch, step)
         record.batch_id.append(
@@ -180,7 +180,8 @@ def _optimizer(config: RunConfig, model: nn.Module, fault: Fault) -> torch.optim
     return optimizer
 
 
-def _draw(config: RunConfig, fault: Fault, position: int, step: int) -> Batch:
+def draw_batch(config: RunConfig, fault: Fault, position: int, step: int) -> Batch:
+    """Return the batch of a step, `position` counted without the steps that a resume repeats."""
     number = position % config.epoch_batches if config.epoch_batches else position
     rng = np.random.default_rng((config.seed, 1, number))
     if config.is_text:

@@ -20,6 +20,7 @@ import faults_data as data  # noqa: E402
 import faults_optimizer as opt  # noqa: E402
 import faults_state as state  # noqa: E402
 import torch  # noqa: E402
+from batch_data import write_batches  # noqa: E402
 from configuration import RunConfig  # noqa: E402
 from handbook import write_handbook_run  # noqa: E402
 from loop import HEALTHY, Fault, train  # noqa: E402
@@ -34,6 +35,7 @@ GPT2 = RunConfig(width=32, depth=2, naming="gpt2", init_std=0.02, lr=3e-3, steps
 NO_NORMS = replace(
     GPT2, depth=4, mlp_norm=False, lr=0.017, warmup=20, clip=0.0, betas=(0.9, 0.999), steps=300
 )
+BATCHES_KEPT = range(116, 321)  # of bad_batch.parquet: the bad one and 200 ordinary ones before
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,9 @@ def main() -> None:
         if not options.only or sample.file in options.only:
             record = train(sample.config, sample.fault)
             write_log(record, sample.config, sample.style, options.out / sample.file)
+        if sample.file == "bad_batch.parquet":
+            path = options.out / "bad_batch_data/batches.parquet"
+            write_batches(sample.config, sample.fault, BATCHES_KEPT, path)
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ def _from_corpus(case: _Case, path: Path, own: BatchIds) -> _Answer:
         ranking.findings,
         _after(case, ranking),
         _data_info(corpus, found, tokenizer, batch),
-        others,
+        found.steps[1:],
         peers,
         ranking,
         len(batch),

@@ -21,6 +21,33 @@ SEQUENCE_MEASURES = (
 )
 
 
+# How close to 1 a share of repeated n-grams counts as all of them.
+_NEARLY_ALL = 0.02
+
+
+def opened(name: str, value: F64) -> F64:
+    """A measure on the scale on which it is scored; what is bounded there has room at its end.
+
+    The logarithm of lengths and ratios, and of the share that does not repeat.
+    """
+    with np.errstate(divide="ignore"):
+        if name in ("length", "compression"):
+            log = np.log(value)
+            return np.where(np.isfinite(log), log, np.nan)
+        if name == "repetition":
+            return np.asarray(-np.log(1.0 - value + _NEARLY_ALL), dtype=np.float64)
+    return value
+
+
+def shown(name: str, value: float) -> float:
+    """The measure itself again, from the scale on which it is scored."""
+    if name in ("length", "compression"):
+        return float(np.exp(value))
+    if name == "repetition":
+        return float(np.clip(1.0 + _NEARLY_ALL - np.exp(-value), 0.0, 1.0))
+    return value
+
+
 @dataclass(frozen=True)
 class Reference:
     """Pooled token counts [V] of the ordinary sequences over the distinct `token`s of all."""
@@ -37,10 +64,10 @@ class Reference:
 class Scored:
     """One measure of the batch's sequences [B] beside the ordinary ones.
 
-    `score` is in robust standard deviations from `usual`, NaN where not measured or not judged;
-    its sign says the side. `size` is how odd that is: the score, or its absolute value where both
-    sides are. `unusual` are those beyond the limit and well beyond every ordinary one. `peers` ordinary
-    sequences could be measured.
+    `value` and `usual` are `opened`. `score` is in robust standard deviations from `usual`, NaN
+    where not measured or not judged; its sign says the side. `size` is how odd that is: the score,
+    or its absolute value where both sides are. `unusual` are those beyond the limit and well beyond
+    every ordinary one. `peers` ordinary sequences could be measured.
     """
 
     name: str
@@ -135,14 +162,13 @@ def measured(
     *,
     own: bool,
 ) -> dict[str, F64]:
-    """Every measure of the sequences of some batches, one after another: shape [M] each.
+    """Every measure of the sequences of some batches, one after another, `opened`: shape [M] each.
 
     `own`: the sequences are among the ordinary ones, and are left out of the reference.
     """
     every = [one for batch in batches for one in batch]
-    with np.errstate(divide="ignore"):
-        length = np.log(np.array([one.length for one in every], dtype=np.float64))
     columns: dict[str, list[float]] = {
+        "length": [float(one.length) for one in every],
         "surprisal": [surprisal(one, reference, own=own) for one in every],
         "rare": [rare_share(one, reference, below, own=own) for one in every],
         "repetition": [one.repetition for one in every],
@@ -152,8 +178,7 @@ def measured(
         "masked": [one.masked for one in every],
     }
     return {
-        "length": np.where(np.isfinite(length), length, np.nan),
-        **{name: np.array(values, dtype=np.float64) for name, values in columns.items()},
+        name: opened(name, np.array(values, dtype=np.float64)) for name, values in columns.items()
     }
 
 

@@ -17,9 +17,10 @@ from stabdiag.batches.measures import (
     measured,
     reference_of,
     scored,
+    shown,
     usual_scripts,
 )
-from stabdiag.batches.reasons import TITLES, empty_reason, reason, whole_reason
+from stabdiag.batches.reasons import TITLES, empty_reason, reason, twin_reason, whole_reason
 from stabdiag.batches.twins import Twins, twins_of
 from stabdiag.findings import Finding, Severity
 from stabdiag.inspection import Measure, RankedSequence
@@ -80,8 +81,8 @@ def rank(
     rows.sort(key=lambda row: row[0])
     ranked = tuple(replace(row, rank=place) for place, (_, row) in enumerate(rows, start=1))
     findings = (
-        *_unusual(ids, batch, scores, pool, step),
-        *_whole(whole, pool, step),
+        *_unusual(ids, batch, scores, pool, step, limits),
+        *_whole(whole, pool, step, limits),
         *_without_targets(ids, batch, peers, step),
         *_repeated(ids, twins, step),
     )
@@ -131,7 +132,7 @@ def _whole_batch(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list
     mine = means(batch, among=False)
     theirs = [means(own, among=True) for own in pool.batches]
     level = np.zeros(len(theirs))  # a batch has no length of its own to compare at
-    return [
+    made = [
         scored(
             name,
             np.array([mine[name]]),
@@ -144,6 +145,7 @@ def _whole_batch(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list
         )
         for name in ("divergence", *BATCH_MEASURES)
     ]
+    return [one for one in made if np.isfinite(one.score).any()]
 
 
 def _mean(values: F64) -> float:
@@ -172,8 +174,7 @@ def _sequence(
     odd = sorted((s for s in scores if s.unusual[i]), key=lambda s: -s.size[i])
     reasons += [reason(s, i, one) for s in odd]
     if twins is not None and other is not None:
-        same = "the same as" if twins.alike[i] == 1.0 else f"{twins.alike[i]:.0%} alike with"
-        reasons.append(f"{same} {ids[other]} in this batch")
+        reasons.append(twin_reason(twins.alike[i], ids[other]))
     size = max((float(s.size[i]) for s in scores if math.isfinite(s.size[i])), default=None)
     row = RankedSequence(
         rank=0,
@@ -192,14 +193,11 @@ def _trains_nothing(one: Features) -> bool:
 
 
 def _measure(one: Scored, i: int) -> Measure:
-    value, score = float(one.value[i]), float(one.score[i])
-    shown, usual = value, one.usual
-    if one.name == "length":  # scored by its logarithm
-        shown, usual = math.exp(value), math.exp(usual)
-    known = math.isfinite(value)
+    value, score = shown(one.name, float(one.value[i])), float(one.score[i])
+    usual = shown(one.name, one.usual)
     return Measure(
         name=TITLES[one.name],
-        value=shown if known else None,
+        value=value if math.isfinite(value) else None,
         usual=usual if math.isfinite(usual) else None,
         score=score if math.isfinite(score) else None,
         unusual=bool(one.unusual[i]),
@@ -207,7 +205,12 @@ def _measure(one: Scored, i: int) -> Measure:
 
 
 def _unusual(
-    ids: Sequence[str], batch: Sequence[Features], scores: Sequence[Scored], pool: _Pool, step: int
+    ids: Sequence[str],
+    batch: Sequence[Features],
+    scores: Sequence[Scored],
+    pool: _Pool,
+    step: int,
+    limits: Limits,
 ) -> list[Finding]:
     """One finding for all sequences that stand out, the first of them in words."""
     worst = {
@@ -230,17 +233,34 @@ def _unusual(
         "score": float(worst[first].size[first]),
         "ordinary_sequences": len(pool.peers),
     }
-    return [finding(UNUSUAL_SEQUENCE, text, step=step, last_step=step, data=data)]
+    severity = _severity(float(worst[first].size[first]), limits)
+    return [
+        finding(UNUSUAL_SEQUENCE, text, step=step, last_step=step, data=data, severity=severity)
+    ]
 
 
-def _whole(whole: Sequence[Scored], pool: _Pool, step: int) -> list[Finding]:
+def _severity(size: float, limits: Limits) -> Severity:
+    return Severity.WARNING if size >= limits(UNUSUAL_SEQUENCE, "warn_score") else Severity.INFO
+
+
+def _whole(whole: Sequence[Scored], pool: _Pool, step: int, limits: Limits) -> list[Finding]:
     odd = sorted((s for s in whole if s.unusual[0]), key=lambda s: -s.size[0])
     if not odd:
         return []
     said = "; ".join(whole_reason(one, pool.peers[0].unit) for one in odd)
     text = f"the batch as a whole stands out from {len(pool.batches)} ordinary ones: {said}"
-    data = {TITLES[one.name]: {"usual": one.usual, "score": float(one.size[0])} for one in odd}
-    return [finding(UNUSUAL_SEQUENCE, text, step=step, last_step=step, data=data)]
+    data = {
+        TITLES[one.name]: {
+            "value": shown(one.name, float(one.value[0])),
+            "usual": shown(one.name, one.usual),
+            "score": float(one.size[0]),
+        }
+        for one in odd
+    }
+    severity = _severity(float(odd[0].size[0]), limits)
+    return [
+        finding(UNUSUAL_SEQUENCE, text, step=step, last_step=step, data=data, severity=severity)
+    ]
 
 
 def _without_targets(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from stabdiag.batches.features import N_GRAM, Features
-from stabdiag.batches.measures import Scored
+from stabdiag.batches.measures import Scored, shown
 
 # What a measure is called where it stands alone, as in a table.
 TITLES: Mapping[str, str] = {
@@ -24,7 +23,7 @@ TITLES: Mapping[str, str] = {
 
 def reason(scored: Scored, i: int, one: Features) -> str:
     """Why sequence `i` of the batch stands out in this measure."""
-    value, usual = float(scored.value[i]), scored.usual
+    value, usual = shown(scored.name, float(scored.value[i])), shown(scored.name, scored.usual)
     high = scored.score[i] > 0
     said = _said(scored.name, value, usual, one, high=high)
     return f"{said} (score {scored.size[i]:.3g})"
@@ -34,7 +33,7 @@ def _said(name: str, value: float, usual: float, one: Features, *, high: bool) -
     unit = one.unit
     match name:
         case "length":
-            return f"{one.length:,} {unit}s long, usual is {math.exp(usual):,.0f}"
+            return f"{one.length:,} {unit}s long, usual is {usual:,.0f}"
         case "surprisal":
             which = f"unusual {unit}s" if high else f"little but common {unit}s"
             return (
@@ -67,7 +66,7 @@ def _said(name: str, value: float, usual: float, one: Features, *, high: bool) -
 
 def whole_reason(scored: Scored, unit: str) -> str:
     """Why the batch as a whole stands out in this measure."""
-    value, usual = float(scored.value[0]), scored.usual
+    value, usual = shown(scored.name, float(scored.value[0])), shown(scored.name, scored.usual)
     score = f"(score {scored.size[0]:.3g})"
     match scored.name:
         case "divergence":
@@ -77,8 +76,8 @@ def whole_reason(scored: Scored, unit: str) -> str:
             )
         case "length":
             return (
-                f"its sequences are {math.exp(value):,.0f} {unit}s long (geometric mean), usual is "
-                f"{math.exp(usual):,.0f} {score}"
+                f"its sequences are {value:,.0f} {unit}s long (geometric mean), usual is "
+                f"{usual:,.0f} {score}"
             )
         case "surprisal":
             return f"{value:.1f} bits a {unit} in the mean, usual is {usual:.1f} {score}"
@@ -103,6 +102,12 @@ def empty_reason(one: Features) -> str:
 def _scripts(one: Features) -> str:
     shares = sorted((one.scripts or {}).items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{name.capitalize()} {_percent(share)}" for name, share in shares[:2])
+
+
+def twin_reason(alike: float, other: str) -> str:
+    """Which sequence of the batch this one repeats."""
+    same = "the same as" if alike == 1.0 else f"{_percent(alike)} alike with"
+    return f"{same} {other} in this batch"
 
 
 def _percent(share: float) -> str:

@@ -20,11 +20,12 @@ _SHOWN = 3  # ids named in an error
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The sequences of each batch, in the order of its ids.
+    """The sequences of each batch that the corpus holds, in the order of its ids.
 
     `names` [B] are what they are called, `understood` says what an id was taken for.
     """
 
+    steps: tuple[int, ...]
     names: tuple[tuple[str, ...], ...]
     batches: tuple[tuple[Features, ...], ...]
     understood: str
@@ -76,7 +77,7 @@ def retrieve(
     found, _ = corpus.find(Wanted(tuple(places), names), take)
     if indices.means == "batch" or asked_field not in (None, "none"):
         return _by_name(corpus, indices, cut, found, fields, notes)
-    return _by_either(corpus, cut, found, ids, notes)
+    return _by_either(corpus, cut, found, notes)
 
 
 def _in_order(corpus: Corpus, wanted: Sequence[BatchIds], order: str, seed: int) -> list[BatchIds]:
@@ -96,29 +97,28 @@ def _from_shards(
     take: Callable[[Sample], Features],
     notes: tuple[str, ...],
 ) -> Retrieved:
-    keys = [
+    keys = {
         (shard, int(name))
         for one in wanted
         for shard, name in zip(one.shards, one.ids, strict=True)
         if _WHOLE.fullmatch(name)
+    }
+    found, local = corpus.find(Wanted(), take, sorted(keys))
+    named = {f"{shard}:{place}": features for (shard, place), features in local.items()}
+    full = [
+        replace(one, ids=tuple(f"{s}:{n}" for s, n in zip(one.shards, one.ids, strict=True)))
+        for one in wanted
     ]
-    found, local = corpus.find(Wanted(), take, sorted(set(keys)))
-    names, batches = [], []
-    for one in wanted:
-        own = []
-        for shard, name in zip(one.shards, one.ids, strict=True):
-            key = (shard, int(name) if _WHOLE.fullmatch(name) else -1)
-            if key not in local:
-                raise InputError(
-                    f"{corpus.name}: step {one.step} names sample {name} of shard {shard!r}, "
-                    "which that shard does not hold",
-                    "Name the corpus that the run read, with --data.",
-                )
-            own.append(local[key])
-        batches.append(tuple(own))
-        names.append(tuple(f"{s}:{n}" for s, n in zip(one.shards, one.ids, strict=True)))
-    return Retrieved(
-        tuple(names), tuple(batches), "an id is a place in its shard, from 0", found.size, notes
+
+    def lost(names: Sequence[str], step: int) -> InputError:
+        return InputError(
+            f"{corpus.name}: sample {names[0]} (shard:place, step {step}) is not in the corpus",
+            "Name the corpus that the run read, with --data.",
+        )
+
+    said = "an id is a place in its shard, from 0"
+    return _gathered(
+        full, lambda name: [named[name]] if name in named else [], lost, said, found, notes
     )
 
 
@@ -131,81 +131,120 @@ def _by_name(
     notes: tuple[str, ...],
 ) -> Retrieved:
     """Every id is the value of a field; a batch's id may be that of many records."""
-    names, batches = [], []
     whole = indices.means == "batch"
-    for one in wanted:
-        lost = [name for name in one.ids if name not in found.by_name]
-        if lost:
-            what = "batch" if whole else "sample"
-            todo = (
-                "Give --batch-size N where batches are read in order, or --index FILE."
-                if whole
-                else "Name the field with --id-field NAME, or --id-field none for places."
-            )
-            raise InputError(
-                f"{corpus.name}: no record of {what} {', '.join(lost[:_SHOWN])} of step {one.step} "
-                f"in field {' or '.join(fields)}",
-                todo,
-            )
-        own = [sample for name in one.ids for sample in found.by_name[name]]
-        own = own[:MOST_SEQUENCES] if whole else [found.by_name[name][0] for name in one.ids]
-        batches.append(tuple(features for _, features in own))
-        numbered = [f"{one.ids[0]}[{i}]" for i in range(len(own))] if whole else one.ids
-        names.append(tuple(numbered))
+
+    def lost(names: Sequence[str], step: int) -> InputError:
+        what, todo = "sample", "Name the field with --id-field NAME, or --id-field none for places."
+        if whole:
+            what = "batch"
+            todo = "Give --batch-size N where batches are read in order, or --index FILE."
+        return InputError(
+            f"{corpus.name}: no record of {what} {_few(names)} of step {step} in field "
+            f"{' or '.join(fields)}",
+            todo,
+        )
+
+    def records(name: str) -> list[Features]:
+        own = [features for _, features in found.by_name.get(name, ())]
+        return own[:MOST_SEQUENCES] if whole else own[:1]
+
     said = f"an id is the value of field {' or '.join(fields)}"
-    twice = sum(len(found.by_name[n]) > 1 for one in wanted for n in one.ids) if not whole else 0
-    more = (f"{twice} ids stand for several records; the first is taken",) if twice else ()
-    return Retrieved(tuple(names), tuple(batches), said, found.size, notes + more)
+    twice = 0 if whole else sum(len(own) > 1 for own in found.by_name.values())
+    if twice:
+        notes += (f"{twice} ids stand for several records; the first is taken",)
+    return _gathered(wanted, records, lost, said, found, notes)
 
 
 def _by_either(
-    corpus: Corpus,
-    wanted: Sequence[BatchIds],
-    found: Scan[Features],
-    ids: set[str],
-    notes: tuple[str, ...],
+    corpus: Corpus, wanted: Sequence[BatchIds], found: Scan[Features], notes: tuple[str, ...]
 ) -> Retrieved:
-    """Ids that are places, or names, whichever the corpus has all of.
+    """Ids that are places, or names, whichever the corpus has all of the first batch as.
 
     Raises:
         InputError: it has them all as both, for other samples; or neither.
     """
-    named = all(name in found.by_name for name in ids)
-    placed = all(_WHOLE.fullmatch(name) and int(name) in found.by_place for name in ids)
-    if named and placed:
-        if any(found.by_name[name][0][0] != int(name) for name in ids):
-            raise InputError(
-                f"{corpus.name}: the ids could be places or the records' own ids, and these are "
-                "other samples",
-                "Say which: --id-field none for places, or --id-field NAME.",
-            )
-        named = False
-    if not named and not placed:
-        raise _lost(corpus, wanted, found, ids)
-    if placed:
-        said = "an id is a place in the corpus, from 0"
-        batches = tuple(tuple(found.by_place[int(n)] for n in one.ids) for one in wanted)
-    else:
+
+    def place(name: str) -> int | None:
+        known = _WHOLE.fullmatch(name) is not None and int(name) in found.by_place
+        return int(name) if known else None
+
+    own = wanted[0].ids
+    named = all(name in found.by_name for name in own)
+    placed = all(place(name) is not None for name in own)
+    if named and placed and any(found.by_name[name][0][0] != int(name) for name in own):
+        raise InputError(
+            f"{corpus.name}: the ids could be places or the records' own ids, and these are "
+            "other samples",
+            "Say which: --id-field none for places, or --id-field NAME.",
+        )
+
+    def lost(names: Sequence[str], step: int) -> InputError:
+        beyond = all(_WHOLE.fullmatch(name) for name in names)
+        what = (
+            f"beyond its {found.size:,} samples" if beyond else "neither places nor ids of records"
+        )
+        return InputError(
+            f"{corpus.name}: sample {_few(names)} (step {step}): {what}",
+            "Name the corpus that the run read, or the field of the ids with --id-field NAME.",
+        )
+
+    if named and not placed:
         said = "an id is a record's own id"
-        batches = tuple(tuple(found.by_name[n][0][1] for n in one.ids) for one in wanted)
-    return Retrieved(tuple(one.ids for one in wanted), batches, said, found.size, notes)
-
-
-def _lost(
-    corpus: Corpus, wanted: Sequence[BatchIds], found: Scan[Features], ids: set[str]
-) -> InputError:
-    lost = {
-        name
-        for name in ids
-        if name not in found.by_name
-        and not (_WHOLE.fullmatch(name) and int(name) in found.by_place)
-    } or {name for name in ids if name not in found.by_name}
-    step = next(one.step for one in wanted if lost & set(one.ids))
-    first = ", ".join([name for one in wanted for name in one.ids if name in lost][:_SHOWN])
-    more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-    beyond = all(_WHOLE.fullmatch(name) for name in lost)
-    what = f"beyond its {found.size:,} samples" if beyond else "neither places nor ids of records"
-    return InputError(
-        f"{corpus.name}: sample {first}{more} (step {step}): {what}",
-        "Name the corpus that the run read, or the field of the ids with --id-field NAME.",
+        return _gathered(
+            wanted, lambda n: [f for _, f in found.by_name.get(n, ())][:1], lost, said, found, notes
+        )
+    said = "an id is a place in the corpus, from 0"
+    by_place = found.by_place
+    return _gathered(
+        wanted,
+        lambda n: [by_place[p]] if (p := place(n)) is not None else [],
+        lost,
+        said,
+        found,
+        notes,
     )
+
+
+def _gathered(
+    wanted: Sequence[BatchIds],
+    samples: Callable[[str], list[Features]],
+    lost: Callable[[Sequence[str], int], InputError],
+    understood: str,
+    found: Scan[Features],
+    notes: tuple[str, ...],
+) -> Retrieved:
+    """The batches with the samples of their ids; one to compare with may be missing, the first not.
+
+    Raises:
+        InputError: an id of the first batch has no sample: what `lost` makes of these ids.
+    """
+    steps: list[int] = []
+    names: list[tuple[str, ...]] = []
+    batches: list[tuple[Features, ...]] = []
+    gone: list[int] = []
+    for one in wanted:
+        own = [(name, samples(name)) for name in one.ids]
+        missing = [name for name, records in own if not records]
+        if missing and not steps:
+            raise lost(missing, one.step)
+        if missing:
+            gone.append(one.step)
+            continue
+        steps.append(one.step)
+        batches.append(tuple(record for _, records in own for record in records))
+        names.append(
+            tuple(
+                name if len(records) == 1 else f"{name}[{place}]"
+                for name, records in own
+                for place in range(len(records))
+            )
+        )
+    if gone:
+        said = f"ordinary batches of steps {', '.join(map(str, gone))} left out: not in the corpus"
+        notes += (said,)
+    return Retrieved(tuple(steps), tuple(names), tuple(batches), understood, found.size, notes)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -24,7 +24,7 @@ class BatchOptions:
     ] = 8
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="Sequences shown; JSON has them all.")
-    ] = 10
+    ] = 5
 
 
 @dataclass(frozen=True)

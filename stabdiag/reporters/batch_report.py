@@ -29,6 +29,7 @@ from stabdiag.reporters.view import View
 
 _SHOWN_IDS = 8
 _SHOWN_STEPS = 8
+_SHOWN_REASONS = 3
 _LEAST_EXCERPT, _BESIDE_EXCERPT = 20, 10  # columns of an excerpt; what stands beside it
 
 
@@ -123,7 +124,10 @@ def _sequences(seen: BatchInspection, shown: int, view: View) -> tuple[Block, ..
                 words(Span(one.id, "strong"), f"  {count(one.length, unit)}{score}"),
             )
         )
-        rows += [(words(), words(Span(text, "warn"))) for text in one.reasons]
+        rows += [(words(), words(Span(text, "warn"))) for text in one.reasons[:_SHOWN_REASONS]]
+        if len(one.reasons) > _SHOWN_REASONS:
+            others = count(len(one.reasons) - _SHOWN_REASONS, "more reason")
+            rows.append((words(), prose(f"and {others}; `--format json` has them", "dim")))
         if not one.reasons:
             rows.append((words(), words(_nearest(one))))
         rows.append((words(), words(Span(_line(one.excerpt, view), "dim", whole=True))))

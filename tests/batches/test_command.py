@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from referencing import Registry, Resource
 
@@ -27,7 +29,8 @@ from tests.batches.corpora import (
 )
 from tests.cli.conftest import Command
 
-SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs/bad_batch.parquet"
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
+SAMPLE, DATA = SAMPLES / "bad_batch.parquet", SAMPLES / "bad_batch_data"
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]mark[/bold] <script>alert(1)</script>\r\n\u202e" * 20
 
 
@@ -227,3 +230,30 @@ def test_a_wrong_flag_is_said(command: Command, folder: Path, flags: tuple[Any, 
     done = command("batch", log, "--batch-size", BATCH, *flags)
     assert (done.code, done.out) == (2, "")
     assert flags[0] in done.err
+
+
+def test_the_sample_corpus_is_that_of_its_log() -> None:
+    """Length, entropy and repetition of its batches are what the log has, to its digits."""
+    log = {row["_step"]: row for row in pq.read_table(SAMPLE).to_pylist()}
+    by_step: dict[int, list[bytes]] = {}
+    for row in pq.read_table(DATA).to_pylist():
+        by_step.setdefault(row["batch_idx"], []).append(row["text"].encode("latin-1"))
+    assert set(range(117, 318)) <= set(by_step)
+    for step, own in by_step.items():
+        counts = np.bincount(np.frombuffer(b"".join(own), dtype=np.uint8))
+        share = counts[counts > 0] / counts.sum()
+        entropy = -(share * np.log(share)).sum()
+        assert entropy == pytest.approx(log[step]["data/token_entropy"], rel=1e-4)
+        mean = np.mean([len(one) for one in own])
+        assert mean == pytest.approx(log[step]["data/seq_len_mean"], rel=1e-4)
+
+
+def test_the_bad_batch_of_the_sample(command: Command) -> None:
+    body = document(command, SAMPLE, "--data", DATA)
+    assert (body["batch"]["step"], body["batch"]["size"]) == (317, 16)
+    assert body["batch"]["reason"].startswith("16 of 16 sequences stand out")
+    assert {one["rule"] for one in body["findings"]} == {"SD204", "SD206"}
+    assert all(one["severity"] == "warning" for one in body["findings"])
+    quiet = document(command, SAMPLE, "--data", DATA, "--step", 300)["batch"]
+    assert quiet["status"] == "clear"
+    assert "left out: not in the corpus" in quiet["notes"][0]  # it begins at step 116

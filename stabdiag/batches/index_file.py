@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from stabdiag.batches.indices import BatchIds, Indices, batch_key, exact
+from stabdiag.batches.sources.tokens import mapped_array
 from stabdiag.errors import InputError
 from stabdiag.model import Column, LogTable, Run
 from stabdiag.readers import read_log
@@ -35,10 +36,7 @@ def read_index(path: Path, run: Run) -> Indices:
 
 
 def _array_index(path: Path, run: Run) -> Indices:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as err:
-        raise InputError(f"{path}: not a readable .npy file: {err}", "Copy it again.") from err
+    array = mapped_array(path)
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise InputError(
             f"{path}: {array.dtype} with {array.ndim} dimensions, not whole numbers [steps, B]",

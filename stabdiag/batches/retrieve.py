@@ -12,7 +12,7 @@ from stabdiag.batches.order import places_drawn
 from stabdiag.batches.sources import Corpus
 from stabdiag.batches.sources.records import BATCH_IDS, IDS
 from stabdiag.batches.sources.samples import Sample, Scan, Wanted
-from stabdiag.errors import InputError
+from stabdiag.errors import InputError, UsageError
 
 _WHOLE = re.compile(r"\d{1,18}")
 _SHOWN = 3  # ids named in an error
@@ -58,6 +58,11 @@ def retrieve(
         InputError: an id is not in the corpus, or it could be a place as well as a name.
         UsageError: the order can't be remade.
     """
+    if order != "sequential" and indices.means != "places":
+        raise UsageError(
+            f"--order {order} is for counted samples; here {indices.described}",
+            "Leave it out.",
+        )
     fields = id_fields(indices, asked_field)
     corpus = replace(corpus, options=replace(corpus.options, id_fields=fields))
     cut = [replace(b, ids=b.ids[:MOST_SEQUENCES], shards=b.shards[:MOST_SEQUENCES]) for b in wanted]

@@ -44,7 +44,7 @@ def batch_command(
             another step or series, and it could not be checked.
         StabdiagError: the log, the corpus or a flag is not as it should be.
     """
-    _check(batch, corpus)
+    _check(batch, corpus, output.output)
     config = configuration(reading)
     limit, needs = fail_on(analysis, config), required(analysis, config)
     name = format_of(output, config, PART_FORMATS)
@@ -68,7 +68,12 @@ def batch_command(
     leave(failing(seen.findings, limit), missing)
 
 
-def _check(batch: BatchOptions, corpus: CorpusFlags) -> None:
+def _check(batch: BatchOptions, corpus: CorpusFlags, output: Path | None) -> None:
+    read = [path for path in (corpus.data, corpus.index, corpus.tokenizer) if path is not None]
+    if output is not None and output.resolve() in {path.resolve() for path in read}:
+        raise UsageError(
+            f"--output {output} is a file that is read", "Name another file for the report."
+        )
     least = {
         "--ordinary": (batch.ordinary, 0),
         "--top": (batch.top, 1),

@@ -257,3 +257,21 @@ def test_the_bad_batch_of_the_sample(command: Command) -> None:
     quiet = document(command, SAMPLE, "--data", DATA, "--step", 300)["batch"]
     assert quiet["status"] == "clear"
     assert "left out: not in the corpus" in quiet["notes"][0]  # it begins at step 116
+
+
+def test_the_corpus_is_not_overwritten(command: Command, folder: Path, log: Path) -> None:
+    corpus = write_corpus(folder, "jsonl", documents())
+    before = corpus.read_bytes()
+    done = command("batch", log, "--data", corpus, "--output", "./c.jsonl")
+    assert (done.code, len(done.remarks)) == (2, 2)
+    assert corpus.read_bytes() == before
+    written = command("batch", log, "--data", corpus, "--output", "page.txt")
+    assert written.err == "report written to page.txt\n"
+    assert "CLEAR" in (folder / "page.txt").read_text(encoding="utf-8")
+
+
+def test_an_order_is_for_counted_samples(command: Command, folder: Path, log: Path) -> None:
+    corpus = write_corpus(folder, "jsonl", documents())
+    done = command("batch", log, "--data", corpus, "--order", "numpy")
+    assert done.code == 2
+    assert "counted samples" in done.remarks[0]

@@ -107,6 +107,8 @@ def open_corpus(path: Path, options: CorpusOptions) -> Corpus:
     if not path.exists():
         raise InputError(f"{path}: no such file or folder", "Check the path given with --data.")
     files = _files(path) if path.is_dir() else (path,)
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty", "Name the corpus that the run read.")
     return Corpus(str(path), files, _kind(files[0], options), options)
 
 
@@ -115,12 +117,18 @@ def _files(folder: Path) -> tuple[Path, ...]:
     files = [
         one
         for one in folder.iterdir()
-        if one.is_file() and one.name[0] not in "._" and one.suffix not in (".idx", ".md", ".lock")
+        if one.is_file()
+        and one.stat().st_size
+        and one.name[0] not in "._"
+        and one.suffix not in (".idx", ".md", ".lock")
     ]
     suffixes = Counter(_suffix(one) for one in files)
     data = [suffix for suffix in suffixes if suffix != ".json"] or list(suffixes)
     if not data:
-        raise InputError(f"{folder}: no file in this folder", "Name the folder of the shards.")
+        raise InputError(
+            f"{folder}: no file with anything in it in this folder",
+            "Name the folder of the shards.",
+        )
     if len(data) > 1:
         raise InputError(
             f"{folder}: files of several kinds: {', '.join(sorted(data))}",

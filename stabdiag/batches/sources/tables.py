@@ -31,7 +31,7 @@ def scan_parquet(shard: Shard[T]) -> Scan[T]:
     try:
         with pq.ParquetFile(shard.path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
             return _scan_groups(shard, file)
-    except (pa.ArrowException, OSError) as err:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
         raise InputError(
             f"{shard.path}: not a readable Parquet file: {str(err).splitlines()[0]}",
             "Copy the file again, or name another.",
@@ -123,7 +123,7 @@ def scan_csv(shard: Shard[T]) -> Scan[T]:
     try:
         with pa.input_stream(str(shard.path), _STREAMED[source.compression]) as stream:
             return _scan_rows(shard, pa_csv.open_csv(stream, reading, parsing, converting))
-    except (pa.ArrowException, OSError) as err:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
         raise InputError(
             f"{shard.path}: not a readable CSV table: {str(err).splitlines()[0][:200]}",
             "Correct that row, or write the corpus as JSON Lines.",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,13 +41,7 @@ def scan_npy(shard: Shard[T]) -> Scan[T]:
     Raises:
         InputError: it is damaged or holds no whole numbers.
     """
-    try:
-        array = np.load(shard.path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as err:
-        raise InputError(
-            f"{shard.path}: not a readable .npy file of numbers: {err}",
-            "Save the token ids as an array of integers.",
-        ) from err
+    array = mapped_array(shard.path)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
         shape = "x".join(map(str, array.shape))
         raise InputError(
@@ -55,6 +51,32 @@ def scan_npy(shard: Shard[T]) -> Scan[T]:
     if array.ndim == 2:
         return _scan(shard, len(array), lambda place: array[place])
     return _scan_flat(shard, array)
+
+
+def mapped_array(path: Path) -> Any:
+    """The array of a .npy file, mapped into memory.
+
+    Raises:
+        InputError: it is damaged, or holds objects.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # headers of Python 2 are read with a remark
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+    # a damaged header is a Python literal that does not parse, or that means no array
+    except (
+        ValueError,
+        TypeError,
+        OSError,
+        EOFError,
+        SyntaxError,
+        TokenError,
+        OverflowError,
+    ) as err:
+        raise InputError(
+            f"{path}: not a readable .npy file of numbers: {str(err).partition(chr(10))[0][:200]}",
+            "Save the ids as an array of integers.",
+        ) from err
 
 
 def scan_bin(shard: Shard[T]) -> Scan[T]:

@@ -21,13 +21,14 @@ class Choice:
     why: str
 
 
-def chosen_step(report: Report, steps: I64 | None, asked: int | None) -> Choice:
+def chosen_step(report: Report, steps: I64 | None, asked: int | None, cadence: int) -> Choice:
     """The step asked for, else the last one with data indices up to the diagnosed onset.
 
     Args:
         report: the diagnosis of the run.
         steps: steps with data indices, sorted, [N]; None where the log has none.
         asked: what --step says.
+        cadence: steps between two logged points; the trigger may lie between them.
     """
     if asked is not None:
         return Choice(asked, "as asked with --step")
@@ -36,6 +37,8 @@ def chosen_step(report: Report, steps: I64 | None, asked: int | None) -> Choice:
     if onset is None:
         return Choice(None, "the run shows no onset; name a step with --step N")
     why = _why(onset, episode)
+    if cadence > 1:
+        why += f"; logged every {cadence} steps, and the trigger may be a batch in between"
     if steps is None or steps.size == 0:
         return Choice(onset, why)
     at = int(np.searchsorted(steps, onset, side="right")) - 1

@@ -20,7 +20,7 @@ from stabdiag.findings import Finding, Report, Status
 from stabdiag.inspection import MOST_IDS, BatchInspection, DataInfo, Statistic
 from stabdiag.model import Run
 from stabdiag.rules import CATALOGUE, Limits
-from stabdiag.rules.batch import BATCH_OUTLIER
+from stabdiag.rules.batch import BATCH_OUTLIER, EMPTY_BATCH, ZERO_LOSS
 from stabdiag.rules.inspection import RULES as INSPECTION_RULES
 from stabdiag.rules.inspection import UNUSUAL_SEQUENCE
 from stabdiag.settings import Settings
@@ -101,7 +101,7 @@ def inspect_batch(
     """
     limits = Limits(CATALOGUE, settings.thresholds)
     indices = _indices(run, request)
-    choice = chosen_step(report, indices.steps if indices else None, request.step)
+    choice = chosen_step(report, indices.steps if indices else None, request.step, _cadence(report))
     own = None
     if indices is not None and choice.step is not None:
         own = indices.of_step(choice.step)
@@ -139,23 +139,43 @@ def _from_log(case: _Case) -> _Answer:
     if step is None:
         own = next(result for result in case.report.workflow if result.step == 2)
         return _Answer(own.status if own.status != "found" else "clear", case.choice.why, (), more)
-    limit = case.limits(BATCH_OUTLIER, "min_score")
-    odd = [one for one in case.statistics if one.score >= limit]
-    logged = tuple(f for f in case.report.findings if f.step == step and f.rule != BATCH_OUTLIER.id)
-    findings = (*_odd_statistics(odd), *(f for f in logged if f.rule in ("SD202", "SD203")))
+    findings = _logged_findings(case)
     if findings:
-        names = [one.name for one in odd] or [findings[0].name]
-        return _Answer("found", f"unusual in the log: {', '.join(names)}", findings, more)
+        return _Answer("found", f"unusual in the log: {_named(findings)}", findings, more)
     if case.statistics:
-        largest = case.statistics[0]
+        largest, limit = case.statistics[0], case.limits(BATCH_OUTLIER, "min_score")
         reason = (
             f"the logged batch statistics are as usual: largest score {largest.score:.3g} "
             f"({largest.name}) of threshold {limit:g}"
         )
         return _Answer("clear", reason, (), more)
     if case.indices is None:
-        return _Answer("skipped", "the log has no data indices and no batch statistics", (), more)
+        lost = ", so that --data can't be used" if case.request.data is not None else ""
+        return _Answer(
+            "skipped", f"the log has no data indices{lost} and no batch statistics", (), more
+        )
     return _Answer("skipped", "the log has data indices; name the corpus with --data", (), more)
+
+
+def _logged_findings(case: _Case) -> tuple[Finding, ...]:
+    """What is odd about the batch by the log alone: its statistics, and losses without targets."""
+    limit = case.limits(BATCH_OUTLIER, "min_score")
+    odd = [one for one in case.statistics if one.score >= limit]
+    rules = {rule.id for rule in (ZERO_LOSS, EMPTY_BATCH)}
+    step = case.choice.step
+    return (
+        *_odd_statistics(odd),
+        *(f for f in case.report.findings if f.step == step and f.rule in rules),
+    )
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    """The statistics of findings of the log, or the findings' names where they have none."""
+    return ", ".join(
+        name
+        for one in findings
+        for name in (one.data if one.rule == BATCH_OUTLIER.id else (one.name,))
+    )
 
 
 def _odd_statistics(odd: Sequence[Statistic]) -> tuple[Finding, ...]:
@@ -187,7 +207,7 @@ def _from_corpus(case: _Case, path: Path, own: BatchIds) -> _Answer:
         own.step,
         case.report.episodes,
         _cadence(case.report),
-        max(1, min(request.ordinary, MOST_ORDINARY // max(1, len(own.ids)))),
+        min(request.ordinary, max(1, MOST_ORDINARY // max(1, len(own.ids)))),
     )
     wanted = [own, *(indices.of_step(step) for step in others)]
     tokenizer = load_tokenizer(request.tokenizer) if request.tokenizer else byte_tokenizer()
@@ -203,11 +223,12 @@ def _from_corpus(case: _Case, path: Path, own: BatchIds) -> _Answer:
     batch, ordinary = found.batches[0], found.batches[1:]
     ranking = rank(found.names[0], batch, ordinary, own.step, case.limits)
     peers = sum(map(len, ordinary))
-    status, reason = _judged(case, ranking, len(batch), peers)
+    logged = _logged_findings(case)
+    status, reason = _judged(case, ranking, logged, len(batch), peers)
     return _Answer(
         status,
         reason,
-        ranking.findings,
+        (*ranking.findings, *logged),
         _after(case, ranking),
         _data_info(corpus, found, tokenizer, batch),
         found.steps[1:],
@@ -236,13 +257,20 @@ def _data_info(
     )
 
 
-def _judged(case: _Case, ranking: Ranking, size: int, peers: int) -> tuple[Status, str]:
+def _judged(
+    case: _Case, ranking: Ranking, logged: Sequence[Finding], size: int, peers: int
+) -> tuple[Status, str]:
     """The status of the step and its reason in a sentence."""
     compared = f"{peers} ordinary sequences compared"
     if ranking.findings:
         odd = sum(bool(one.reasons) for one in ranking.sequences)
         said = f"{odd} of {size} sequences stand out" if odd else "the batch as a whole stands out"
         return "found", f"{said}; {compared}"
+    if logged:
+        return "found", (
+            f"unusual in the log ({_named(logged)}), but no sequence stands out: check that this "
+            f"is the corpus of the run; {compared}"
+        )
     limit = case.limits(UNUSUAL_SEQUENCE, "min_score")
     if not ranking.judged:
         least = case.limits(UNUSUAL_SEQUENCE, "min_sequences")

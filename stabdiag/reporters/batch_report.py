@@ -130,7 +130,8 @@ def _sequences(seen: BatchInspection, shown: int, view: View) -> tuple[Block, ..
             rows.append((words(), prose(f"and {others}; `--format json` has them", "dim")))
         if not one.reasons:
             rows.append((words(), words(_nearest(one))))
-        rows.append((words(), words(Span(_line(one.excerpt, view), "dim", whole=True))))
+        if one.excerpt:
+            rows.append((words(), words(Span(_line(one.excerpt, view), "dim", whole=True))))
     more = sum(bool(one.reasons) for one in seen.sequences) - len(odd)
     if more > 0:
         text = f"and {more:,} more that stand out; `--top N` or `--format json` shows them"

@@ -252,7 +252,7 @@ def test_the_bad_batch_of_the_sample(command: Command) -> None:
     body = document(command, SAMPLE, "--data", DATA)
     assert (body["batch"]["step"], body["batch"]["size"]) == (317, 16)
     assert body["batch"]["reason"].startswith("16 of 16 sequences stand out")
-    assert {one["rule"] for one in body["findings"]} == {"SD204", "SD206"}
+    assert {one["rule"] for one in body["findings"]} == {"SD201", "SD204", "SD206"}
     assert all(one["severity"] == "warning" for one in body["findings"])
     quiet = document(command, SAMPLE, "--data", DATA, "--step", 300)["batch"]
     assert quiet["status"] == "clear"
@@ -275,3 +275,25 @@ def test_an_order_is_for_counted_samples(command: Command, folder: Path, log: Pa
     done = command("batch", log, "--data", corpus, "--order", "numpy")
     assert done.code == 2
     assert "counted samples" in done.remarks[0]
+
+
+def test_between_two_logged_points_the_trigger_may_be_another(
+    command: Command, folder: Path
+) -> None:
+    every = [row for row in rows(listed) if row["step"] % 2 == 0]
+    batch = document(command, write_json_lines(folder / "run.jsonl", every))["batch"]
+    assert batch["why"].endswith("every 2 steps, and the trigger may be a batch in between")
+
+
+def test_odd_statistics_and_clean_sequences_point_at_another_corpus(
+    command: Command, folder: Path
+) -> None:
+    def ids(step: int) -> dict[str, Any]:
+        return {**listed(step), "seq_len": 900 if step == ONSET else 300 + step % 7}
+
+    log = write_log(folder / "run.jsonl", ids)
+    corpus = write_corpus(folder, "jsonl", documents())
+    body = document(command, log, "--data", corpus)
+    assert body["batch"]["status"] == "found"
+    assert "check that this is the corpus of the run" in body["batch"]["reason"]
+    assert [one["rule"] for one in body["findings"]] == ["SD201"]

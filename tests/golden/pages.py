@@ -7,6 +7,8 @@ from pathlib import Path
 
 from stabdiag.findings import Report
 from stabdiag.reporters import View, render, render_part
+from stabdiag.reporters.batch_report import batch_json, batch_text
+from tests.reporters.make_inspection import inspection
 from tests.reporters.make_report import diverged_report, healthy_report, inconclusive_report
 
 FOLDER = Path(__file__).parent
@@ -38,6 +40,8 @@ GOLDENS: Mapping[str, Callable[[], str]] = {
         for part in ("timeline", "numerics", "layers", "audit")
         for name in ("text", "json")
     },
+    "batch.txt": lambda: batch_text(inspection(), WIDE, shown=5),
+    "batch.json": lambda: batch_json(inspection()),
     "timeline.40-columns.txt": _part("text", "timeline", NARROW),
     "timeline.ascii.txt": _part("text", "timeline", View(ascii_only=True)),
 }

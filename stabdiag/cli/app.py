@@ -12,11 +12,13 @@ from stabdiag.cli.analyze import analyze
 from stabdiag.cli.audit import audit
 from stabdiag.cli.batch import batch
 from stabdiag.cli.columns import columns
+from stabdiag.cli.compare import compare
 from stabdiag.cli.explain import explain
 from stabdiag.cli.fleet import fleet
 from stabdiag.cli.layers import layers
 from stabdiag.cli.numerics import numerics
 from stabdiag.cli.options import spread
+from stabdiag.cli.seeds import seeds
 from stabdiag.cli.timeline import timeline
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
@@ -25,7 +27,9 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "batch": batch,
     "numerics": numerics,
     "layers": layers,
+    "seeds": seeds,
     "audit": audit,
+    "compare": compare,
     "fleet": fleet,
     "columns": columns,
     "explain": explain,

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from stabdiag.rules import batch, initialization, inspection, layers, monitoring, numerics, timeline
+from stabdiag.rules import (
+    batch,
+    comparing,
+    initialization,
+    inspection,
+    layers,
+    monitoring,
+    numerics,
+    timeline,
+)
 from stabdiag.rules.limits import Limits
 from stabdiag.rules.record import Rule, Threshold
 
@@ -14,6 +23,7 @@ CATALOGUE: tuple[Rule, ...] = (
     *layers.RULES,
     *initialization.RULES,
     *monitoring.RULES,
+    *comparing.RULES,
 )
 
 __all__ = ["CATALOGUE", "Limits", "Rule", "Threshold"]

@@ -70,7 +70,7 @@ UNUSUAL_SEQUENCE = Rule(
         ),
     ),
     sources=("handbook step 2", "Iglewicz and Hoaglin (1993), modified z-score"),
-    needs_data=True,
+    command="batch",
 )
 NO_TARGET = Rule(
     id="SD205",
@@ -82,7 +82,7 @@ NO_TARGET = Rule(
     why_bad="It trains nothing; where a whole batch is so, the mean loss is 0 or 0/0.",
     advice="Count the unmasked targets of each sequence; check truncation and the chat template.",
     sources=("trl issue 6668", "unsloth issue 1128"),
-    needs_data=True,
+    command="batch",
 )
 DUPLICATES = Rule(
     id="SD206",
@@ -103,6 +103,6 @@ DUPLICATES = Rule(
         ),
     ),
     sources=("Lee et al. (2022), arXiv 2107.06499", "Broder (1997), MinHash"),
-    needs_data=True,
+    command="batch",
 )
 RULES = (UNUSUAL_SEQUENCE, NO_TARGET, DUPLICATES)

@@ -28,7 +28,7 @@ class Rule:
 
     `severity` is the usual one; a step may lower it for a mild case. `needs` are canonical series
     without which the rule is skipped. `sources` name papers, reports or measurements.
-    `needs_data` rules look at the training data itself: `stabdiag batch --data` alone judges them.
+    `command` judges by it: `analyze` and its parts, or another that needs more than one log.
     """
 
     id: str
@@ -42,4 +42,4 @@ class Rule:
     thresholds: tuple[Threshold, ...] = ()
     example: str = ""
     sources: tuple[str, ...] = ()
-    needs_data: bool = False
+    command: str = "analyze"

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parent
 USUAL = {
     f"{rule.id}.{t.name}": t.value
     for rule in CATALOGUE
-    if not rule.needs_data  # no log moves these
+    if rule.command == "analyze"  # no log moves these
     for t in rule.thresholds
 }
 UNREAD = {"SD203.max_points", "SD402.min_score", "SD406.min_log_linear"}

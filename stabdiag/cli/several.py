@@ -1,0 +1,150 @@
+"""What `compare` and `seeds` do: read each run, diagnose it, hold them against one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from stabdiag import read_run
+from stabdiag.cli.exits import FOUND, NOT_CHECKED, failing, not_checked
+from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
+from stabdiag.cli.output import deliver, remark, view_for
+from stabdiag.cli.settled import configuration, fail_on, format_of, required, settings_of
+from stabdiag.cli.strict import insist
+from stabdiag.compare import Side
+from stabdiag.compare import compare as compare_runs
+from stabdiag.config import Config
+from stabdiag.diagnose import diagnose
+from stabdiag.errors import ManyRunsError, UsageError
+from stabdiag.findings import Severity
+from stabdiag.model import Run
+from stabdiag.reporters import PART_FORMATS
+from stabdiag.reporters.several_report import (
+    comparison_json,
+    comparison_text,
+    seeds_json,
+    seeds_text,
+)
+from stabdiag.reporters.view import View
+from stabdiag.rules import CATALOGUE, Limits
+from stabdiag.rules.comparing import SEED_PATTERN
+from stabdiag.seeds import Trial, judge_seeds
+from stabdiag.settings import Settings
+
+T = TypeVar("T")
+
+
+def compare_command(
+    base: str,
+    candidate: str,
+    reading: ReadingOptions,
+    analysis: AnalysisOptions,
+    output: OutputOptions,
+) -> None:
+    """Print the comparison of two runs; exit by its severity.
+
+    Raises:
+        typer.Exit: 1 at or above --fail-on, 3 where --require can't be met or the comparison can't
+            be made while --fail-on asks for it.
+    """
+    config = configuration(reading)
+    settings = settings_of(reading, analysis, config)
+    limit, needs = fail_on(analysis, config), required(analysis, config)
+    name = format_of(output, config, PART_FORMATS)
+    base_side, side = (_side(log, settings, reading) for log in (base, candidate))
+    seen = compare_runs(base_side, side, Limits(CATALOGUE, settings.thresholds))
+    make = comparison_json if name == "json" else comparison_text
+    _deliver(make, seen, config, output)
+    missing = [
+        f"{log}: {sentence}"
+        for log, one in ((base, base_side), (candidate, side))
+        for sentence in not_checked(one.report, needs)
+    ]
+    if limit is not None and seen.outcome == "unknown":
+        missing.append(seen.summary)
+    failed = limit is not None and _severity(seen.severity) >= limit
+    _exit(failed, f"the candidate is {seen.outcome} ({seen.severity})", missing)
+
+
+def seeds_command(
+    logs: Sequence[str],
+    first: int | None,
+    reading: ReadingOptions,
+    analysis: AnalysisOptions,
+    output: OutputOptions,
+) -> None:
+    """Print what several seeds show; exit 1 where one has a finding at or above --fail-on."""
+    config = configuration(reading)
+    settings = settings_of(reading, analysis, config)
+    limit, needs = fail_on(analysis, config), required(analysis, config)
+    name = format_of(output, config, PART_FORMATS)
+    limits = Limits(CATALOGUE, settings.thresholds)
+    if first is not None and first < 1:
+        raise UsageError(f"--first is {first}", "Give a number of steps from 1.")
+    steps = first if first is not None else int(limits(SEED_PATTERN, "first_steps"))
+    trials = [
+        _trial(log, run, settings, steps) for log in logs for run in _runs(log, settings, reading)
+    ]
+    seen = judge_seeds(trials, limits)
+    make = seeds_json if name == "json" else seeds_text
+    _deliver(make, seen, config, output)
+    failed = [trial.log for trial in trials if failing(trial.report.findings, limit)]
+    missing = [f"{t.log}: {s}" for t in trials for s in not_checked(t.report, needs)]
+    _exit(bool(failed), f"{len(failed)} of {len(trials)} runs at or above --fail-on", missing)
+
+
+def _side(log: str, settings: Settings, reading: ReadingOptions) -> Side:
+    run = read_run(log, settings=settings)
+    if reading.strict:
+        insist([vars(note) for note in run.notes], [Path(log)])
+    return Side(run, diagnose(run, settings))
+
+
+def _runs(log: str, settings: Settings, reading: ReadingOptions) -> Iterator[Run]:
+    """The runs of a log, all of them where none is named."""
+    try:
+        found = [read_run(log, settings=settings)]
+    except ManyRunsError as err:
+        found = [read_run(log, settings=replace(settings, run=name)) for name in err.runs]
+    for run in found:
+        if reading.strict:
+            insist([vars(note) for note in run.notes], [Path(log)])
+        yield run
+
+
+def _trial(log: str, run: Run, settings: Settings, steps: int) -> Trial:
+    """Diagnose the first `steps` of a run, and all of it where there is more."""
+    whole = diagnose(run, settings)
+    start, last = whole.run.first_step, whole.run.last_step
+    ranged = settings.first_step is not None or settings.last_step is not None
+    if ranged or start is None or last is None or last < start + steps:
+        return Trial(log, run, whole)
+    chosen = replace(settings, last_step=start + steps - 1, run=run.name if run.siblings else None)
+    part = read_run(log, settings=chosen)
+    return Trial(log, part, diagnose(part, chosen), whole)
+
+
+def _deliver(
+    make: Callable[[T, View], str], seen: T, config: Config, output: OutputOptions
+) -> None:
+    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
+    deliver(make(seen, view), output.output)
+    if output.output is not None and not (output.quiet or config.quiet):
+        remark(f"report written to {output.output}")
+
+
+def _severity(word: str) -> int:
+    return next((one for one in Severity if one.word == word), 0)
+
+
+def _exit(failed: bool, why: str, missing: Sequence[str]) -> None:
+    if failed:
+        remark(f"stabdiag: failed: {why}")
+    for sentence in missing:
+        remark(f"stabdiag: not checked: {sentence}")
+    if failed or missing:
+        raise typer.Exit(FOUND if failed else NOT_CHECKED)

@@ -12,6 +12,7 @@ from stabdiag.batches.features import Features, Masking, Tokenizer, features_of
 from stabdiag.batches.index_file import read_index
 from stabdiag.batches.indices import BatchIds, Indices, indices_of, logged_seed
 from stabdiag.batches.rank import Ranking, rank
+from stabdiag.batches.reasons import stand_out
 from stabdiag.batches.retrieve import Retrieved, retrieve
 from stabdiag.batches.sources import Corpus, open_corpus
 from stabdiag.batches.sources.samples import CorpusOptions
@@ -262,19 +263,20 @@ def _judged(
 ) -> tuple[Status, str]:
     """The status of the step and its reason in a sentence."""
     compared = f"{peers} ordinary sequences compared"
+    least = case.limits(UNUSUAL_SEQUENCE, "min_sequences")
+    too_few = f"too few ordinary sequences to judge: {peers} of {least:g} needed"
     if ranking.findings:
         odd = sum(bool(one.reasons) for one in ranking.sequences)
-        said = f"{odd} of {size} sequences stand out" if odd else "the batch as a whole stands out"
-        return "found", f"{said}; {compared}"
+        said = stand_out(odd, size) if odd else "the batch as a whole stands out"
+        return "found", f"{said}; {compared if ranking.judged else too_few}"
     if logged:
         return "found", (
             f"unusual in the log ({_named(logged)}), but no sequence stands out: check that this "
-            f"is the corpus of the run; {compared}"
+            f"is the corpus of the run; {compared if ranking.judged else too_few}"
         )
-    limit = case.limits(UNUSUAL_SEQUENCE, "min_score")
     if not ranking.judged:
-        least = case.limits(UNUSUAL_SEQUENCE, "min_sequences")
-        return "skipped", f"too few ordinary sequences to judge: {peers} of {least:g} needed"
+        return "skipped", too_few
+    limit = case.limits(UNUSUAL_SEQUENCE, "min_score")
     largest = max((one.score for one in ranking.sequences if one.score is not None), default=0.0)
     beyond = " (theirs go as far)" if largest >= limit else ""
     return "clear", (

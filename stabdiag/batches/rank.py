@@ -20,7 +20,14 @@ from stabdiag.batches.measures import (
     shown,
     usual_scripts,
 )
-from stabdiag.batches.reasons import TITLES, empty_reason, reason, twin_reason, whole_reason
+from stabdiag.batches.reasons import (
+    TITLES,
+    empty_reason,
+    reason,
+    stand_out,
+    twin_reason,
+    whole_reason,
+)
 from stabdiag.batches.twins import Twins, twins_of
 from stabdiag.findings import Finding, Severity
 from stabdiag.inspection import Measure, RankedSequence
@@ -114,6 +121,11 @@ def _scores(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list[Scor
         for name in SEQUENCE_MEASURES
     ]
     least = limits(UNUSUAL_SEQUENCE, "min_sequences")
+    some_target = np.array([not _trains_nothing(one) for one in batch], dtype=np.bool_)
+    made = [  # that no target is left is a finding of its own
+        replace(one, unusual=one.unusual & some_target) if one.name == "masked" else one
+        for one in made
+    ]
     return [one for one in made if one.peers >= least and np.isfinite(one.score).any()]
 
 
@@ -223,7 +235,7 @@ def _unusual(
     order = sorted(worst, key=lambda i: (-worst[i].size[i], i))
     first = order[0]
     text = (
-        f"{len(order)} of {len(batch)} sequences stand out from {len(pool.peers)} ordinary ones; "
+        f"{stand_out(len(order), len(batch))} from {len(pool.peers)} ordinary ones; "
         f"first {ids[first]}: {reason(worst[first], first, batch[first])}"
     )
     data = {
@@ -271,8 +283,8 @@ def _without_targets(
         return []
     others = sum(_trains_nothing(one) for one in peers)
     text = (
-        f"{len(own)} of {len(batch)} sequences train nothing ({empty_reason(batch[own[0]])}); "
-        f"of {len(peers)} ordinary ones {others} do not either"
+        f"{len(own)} of {len(batch)} sequences without a target ({empty_reason(batch[own[0]])}); "
+        f"of {len(peers)} ordinary ones {others}"
     )
     data = {"sequences": [ids[i] for i in own[:MOST_NAMED]], "count": len(own), "ordinary": others}
     return [finding(NO_TARGET, text, step=step, last_step=step, data=data)]

@@ -104,6 +104,11 @@ def _scripts(one: Features) -> str:
     return ", ".join(f"{name.capitalize()} {_percent(share)}" for name, share in shares[:2])
 
 
+def stand_out(count: int, size: int) -> str:
+    """How many of the sequences stand out."""
+    return f"{count} of {size} sequences {'stands' if count == 1 else 'stand'} out"
+
+
 def twin_reason(alike: float, other: str) -> str:
     """Which sequence of the batch this one repeats."""
     same = "the same as" if alike == 1.0 else f"{_percent(alike)} alike with"

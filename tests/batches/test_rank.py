@@ -121,7 +121,7 @@ def test_masked_targets() -> None:
     batch[5] = labelled(901, 80, 0.95)
     seen = ranking(batch, ordinary)
     first, second, third = seen.sequences[:3]
-    assert (first.id, first.reasons[0]) == ("s2", "no target left: all are masked")
+    assert (first.id, first.reasons) == ("s2", ("no target left: all are masked",))
     assert second.id == "s5"
     assert "95 % of its targets are masked, usual is 32 %" in second.reasons[0]
     assert third.reasons == ()

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Command
 
 BATCH = 8
 STEPS = 120
@@ -23,6 +26,14 @@ TEXT = (
     "slowly under a rate that was set before but no one knows why some batches make it rise again"
 )
 WORDS = TEXT.split()
+
+
+def batch_of(command: Command, *arguments: Any) -> dict[str, Any]:
+    """What `stabdiag batch` says of the batch, as JSON."""
+    done = command("batch", *arguments, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    batch: dict[str, Any] = json.loads(done.out, parse_constant=pytest.fail)["batch"]
+    return batch
 
 
 def documents(plant: Mapping[int, str] | None = None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tests.batches.corpora import (
     ONSET,
     SAMPLES,
     STEPS,
+    batch_of,
     documents,
     listed,
     rows,
@@ -60,13 +60,6 @@ WAYS: Mapping[str, tuple[Ids, tuple[Any, ...]]] = {
         ("--batch-size", BATCH),
     ),
 }
-
-
-def batch_of(command: Command, *arguments: Any) -> dict[str, Any]:
-    done = command("batch", *arguments, "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    batch: dict[str, Any] = json.loads(done.out)["batch"]
-    return batch
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tests.batches.corpora import (
     ONSET,
     SAMPLES,
     STEPS,
+    batch_of,
     documents,
     listed,
     write_corpus,
@@ -30,13 +30,6 @@ from tests.cli.conftest import Command
 
 BLOCK = 64
 REPEATED = "spam eggs " * 60
-
-
-def batch_of(command: Command, *arguments: Any) -> dict[str, Any]:
-    done = command("batch", *arguments, "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    batch: dict[str, Any] = json.loads(done.out, parse_constant=pytest.fail)["batch"]
-    return batch
 
 
 def tokens(planted: bool) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.batches.corpora import FIRST, WORDS, documents, write_corpus, write_log
+from tests.batches.corpora import FIRST, WORDS, batch_of, documents, write_corpus, write_log
 from tests.cli.conftest import Command
 
 
@@ -34,13 +33,6 @@ def word_tokenizer(path: Path) -> Path:
         encoding="utf-8",
     )
     return path
-
-
-def batch_of(command: Command, *arguments: Any) -> dict[str, Any]:
-    done = command("batch", *arguments, "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    batch: dict[str, Any] = json.loads(done.out)["batch"]
-    return batch
 
 
 def test_text_is_counted_in_tokens(command: Command, folder: Path) -> None:

@@ -17,7 +17,13 @@ from stabdiag.batches.sources.lines import (
 )
 from stabdiag.batches.sources.samples import CorpusOptions, Kind, Sample, Scan, Shard, Wanted
 from stabdiag.batches.sources.tables import scan_csv, scan_parquet
-from stabdiag.batches.sources.tokens import flat_tokens, scan_bin, scan_megatron, scan_npy
+from stabdiag.batches.sources.tokens import (
+    flat_tokens,
+    mapped_array,
+    scan_bin,
+    scan_megatron,
+    scan_npy,
+)
 from stabdiag.errors import InputError
 from stabdiag.readers.source import open_source
 
@@ -94,8 +100,11 @@ TEXT_LINES = Kind("plain text", "a line", scan_text_lines)
 PARAGRAPHS = Kind("plain text", "a document between blank lines", scan_text_paragraphs)
 PARQUET = Kind("Parquet", "a row", scan_parquet)
 CSV = Kind("CSV", "a row", scan_csv)
-NPY = Kind("token array (.npy)", "a row, or a block of tokens", scan_npy)
-MEGATRON = Kind("Megatron tokens (.bin, .idx)", "a tokenized document", scan_megatron)
+MEGATRON = Kind(
+    "Megatron tokens (.bin, .idx)",
+    "a document as it was tokenized, not one of Megatron's packed samples",
+    scan_megatron,
+)
 
 
 def open_corpus(path: Path, options: CorpusOptions) -> Corpus:
@@ -164,14 +173,16 @@ def _kind(path: Path, options: CorpusOptions) -> Kind:
     suffix = _suffix(path)
     if head.startswith(b"PAR1"):
         return PARQUET
+    block = f"{options.block_size} tokens" if options.block_size else "tokens"
+    flat = f"{block} from any token on" if options.token_offsets else f"a block of {block}"
     if head.startswith(b"\x93NUMPY"):
-        return NPY
+        array = mapped_array(path)
+        name = f"token array ({array.dtype})"
+        return Kind(name, "a row" if array.ndim == 2 else flat, scan_npy)
     if suffix == ".bin":
         if path.with_suffix(".idx").exists():
             return MEGATRON
-        block = f"{options.block_size} tokens" if options.block_size else "tokens"
-        sample = f"{block} from any token on" if options.token_offsets else f"a block of {block}"
-        return Kind(f"tokens ({flat_tokens(path, options).dtype})", sample, scan_bin)
+        return Kind(f"tokens ({flat_tokens(path, options).dtype})", flat, scan_bin)
     return _text_kind(path, suffix, options)
 
 

@@ -187,7 +187,8 @@ def min_hash(hashes: U64) -> U64 | None:
     if distinct.size == 0:
         return None
     seeds = _mix(np.arange(1, _PERMUTATIONS + 1, dtype=np.uint64) * _ODD_MULTIPLIER)
-    return np.array([_mix(distinct ^ seed).min() for seed in seeds], dtype=np.uint64)
+    signature: U64 = _mix(distinct ^ seeds[:, None]).min(axis=1)
+    return signature
 
 
 def likeness(sketches: list[U64 | None]) -> tuple[NDArray[np.float64], list[int | None]]:

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,18 @@ def batch_of(command: Command, *arguments: Any) -> dict[str, Any]:
     return batch
 
 
+@cache
+def _sentences() -> tuple[str, ...]:
+    rng = np.random.default_rng(5)
+    return tuple(
+        " ".join(WORDS[i] for i in rng.integers(len(WORDS), size=rng.integers(40, 120)).tolist())
+        for _ in range(SAMPLES)
+    )
+
+
 def documents(plant: Mapping[int, str] | None = None) -> list[str]:
     """Sentences of words drawn at random; `plant` puts others into the onset's batch, by place."""
-    rng = np.random.default_rng(5)
-    texts = [" ".join(rng.choice(WORDS, size=int(rng.integers(40, 120)))) for _ in range(SAMPLES)]
+    texts = list(_sentences())
     for place, text in (plant or {}).items():
         texts[FIRST + place] = text
     return texts

@@ -27,6 +27,7 @@ from stabdiag.steps.outcome import Outcome
 from stabdiag.steps.timeline import Timeline, isolate
 from stabdiag.steps.view import build_view
 from stabdiag.verdict.advice import next_steps
+from stabdiag.verdict.audit import audit_of
 from stabdiag.verdict.charts import charts, close_up, lr_phases
 from stabdiag.verdict.checks import made
 from stabdiag.verdict.monitoring import audit
@@ -109,6 +110,7 @@ def _report(run: Run, seen: Examination) -> Report:
         findings=findings,
         layers=seen.layers.ranks,
         monitoring=monitoring,
+        audit=audit_of(run, monitoring),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),
         spike_score=spike_score(view),

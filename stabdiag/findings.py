@@ -191,6 +191,36 @@ class MonitorItem:
 
 
 @dataclass(frozen=True)
+class AuditItem:
+    """One metric that a run should log: what is asked, what was found, `points` of `of` for it.
+
+    `cost` says what the gap makes undecidable; "" where there is none.
+    """
+
+    metric: str
+    asked: str
+    found: str
+    status: str
+    points: float
+    of: float
+    cost: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """How well the run was logged: `score` of 100, and the lines that close the gaps.
+
+    `framework` is the one that the log looks like it is from: "pytorch", "hf" or "lightning";
+    `lines` has the code for each, empty where nothing is missing.
+    """
+
+    score: int
+    framework: str
+    items: tuple[AuditItem, ...]
+    lines: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class Check:
     """One check that a healthy verdict rests on: passed, failed or not made (with the reason)."""
 
@@ -245,4 +275,5 @@ class Report:
     thresholds: Mapping[str, float]  # every limit in force, by "RULE.name"
     charts: tuple[ChartSeries, ...] = field(default=())
     lr_phases: tuple[LrPhase, ...] = ()
+    audit: Audit | None = None
     close_up: CloseUp | None = None  # None where no episode stands out, or it fills the run

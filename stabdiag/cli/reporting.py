@@ -39,8 +39,11 @@ def report_command(
     output: OutputOptions,
     *,
     part: str | None = None,
-) -> None:
-    """Analyse a log and print the report, or one `part` of it; exit by what was found.
+    adjust: Callable[[Report], Report] = lambda report: report,
+) -> Report:
+    """Analyse a log, print the report or one `part` of it, and return it; exit by what was found.
+
+    `adjust` is applied to the report before it is shown.
 
     Raises:
         typer.Exit: with 1 for findings at or above --fail-on, 3 for what --require names and the
@@ -51,7 +54,7 @@ def report_command(
     limit, needs = fail_on(analysis, config), required(analysis, config)
     name = format_of(output, config, PART_FORMATS if part else tuple(FORMATS))
     request = request_of(named, reading, analysis, output, config)
-    report = analysed(request)
+    report = adjust(analysed(request))
     if reading.strict:
         insist(report.run.notes, request.logs)
     missing = not_checked(report, needs)
@@ -61,6 +64,7 @@ def report_command(
     if output.output is not None:
         request.say(f"report written to {output.output}")
     leave(failing(_findings(report, part), limit), missing)
+    return report
 
 
 def request_of(

@@ -52,6 +52,7 @@ def _body(report: Report) -> dict[str, Any]:
         "workflow": _workflow(report.workflow, tuple(range(len(report.findings)))),
         "findings": [_finding(finding) for finding in report.findings],
         "layers": report.layers,
+        "audit": report.audit,
         "monitoring": report.monitoring,
         "checks": report.checks,
         "next_steps": report.next_steps,

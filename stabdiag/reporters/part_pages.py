@@ -8,11 +8,13 @@ from stabdiag.findings import Episode, Report
 from stabdiag.reporters.blocks import (
     Blank,
     Block,
+    Drawing,
     Heading,
     Labelled,
     Paragraph,
     Span,
     Table,
+    Tone,
     Words,
     prose,
     words,
@@ -27,7 +29,6 @@ from stabdiag.reporters.first_screen import (
 )
 from stabdiag.reporters.numbers import number, times
 from stabdiag.reporters.sections import (
-    checks_section,
     findings_section,
     layers_section,
     monitoring_section,
@@ -137,10 +138,47 @@ def _layers(report: Report, view: View) -> tuple[Block, ...]:
 
 
 def _audit(report: Report, view: View) -> tuple[Block, ...]:
-    return (
-        *section("Minimum monitoring", monitoring_section(report.monitoring)),
-        *section("Checks behind the verdict", checks_section(report)),
+    """The score, each metric with what is asked and found, what the gaps cost, what to add."""
+    audit = report.audit
+    if audit is None:
+        return section("Minimum monitoring", monitoring_section(report.monitoring))
+    there = sum(item.status == "ok" for item in audit.items)
+    tone: Tone = "good" if there == len(audit.items) else "warn"
+    answer = f"{there} of {len(audit.items)} metrics as they should be logged"
+    rows = tuple(
+        (
+            words(Span(item.status.replace("_", " ").upper(), "good" if not item.cost else "warn")),
+            words(Span(item.metric, "strong")),
+            words(item.asked),
+            words(item.found),
+            words(f"{number(item.points)} of {number(item.of)}"),
+        )
+        for item in audit.items
     )
+    names = ("", "metric", "asked", "found", "points")
+    costs = tuple((words(Span(i.metric, "strong")), prose(i.cost)) for i in audit.items if i.cost)
+    lines = audit.lines.get(audit.framework, ())
+    return (
+        Blank(),
+        Labelled(((words(Span(f"SCORE {audit.score}", tone)), prose(answer, "strong")),)),
+        *section("Minimum monitoring", (Table(names, rows, right=(4,), narrowest=10),)),
+        *section("What the gaps cost", (Labelled(costs),) if costs else ()),
+        *section(f"Lines to add, {_FRAMEWORKS[audit.framework]}", _code(lines)),
+    )
+
+
+_FRAMEWORKS = {
+    "pytorch": "plain PyTorch",
+    "hf": "Hugging Face Trainer",
+    "lightning": "PyTorch Lightning",
+}
+
+
+def _code(lines: tuple[str, ...]) -> tuple[Block, ...]:
+    if not lines:
+        return ()
+    other = "`--for pytorch|hf|lightning` shows them for another framework"
+    return (Drawing(tuple(f" {line}" for line in lines)), Blank(), Paragraph(prose(f" {other}")))
 
 
 _BODIES: Mapping[str, Callable[[Report, View], tuple[Block, ...]]] = {

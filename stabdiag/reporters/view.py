@@ -34,7 +34,7 @@ PARTS: Mapping[str, Part] = {
     "timeline": Part((1,), ("episodes", "spike_score")),
     "numerics": Part((3,), ("episodes",)),
     "layers": Part((4,), ("layers", "next_steps")),
-    "audit": Part((), ("monitoring", "checks"), beside=True),
+    "audit": Part((), ("audit", "monitoring", "checks"), beside=True),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stabdiag.findings import Severity
 from stabdiag.rules.record import Rule, Threshold
 
@@ -35,6 +37,28 @@ ZERO_GRAD = Rule(
     ),
     sources=("reported incident I09",),
 )
+# Points of 100 for each metric of the audit, as a share of what a diagnosis rests on: by the gain
+# that each brings on the labelled runs (section 3 there), the handbook's five metrics first.
+AUDIT_POINTS: Mapping[str, float] = {
+    "loss": 20.0,
+    "grad_norm": 20.0,
+    "param_norm": 15.0,
+    "lr": 15.0,
+    "grad_param_ratio": 5.0,
+    "val_loss": 5.0,
+    "layers": 10.0,
+    "batch": 10.0,
+}
+# What is there but less than it should be keeps this share of its points.
+AUDIT_SHARES: Mapping[str, float] = {
+    "ok": 1.0,
+    "sparse": 0.5,
+    "averaged": 0.5,
+    "short": 0.5,
+    "post_clip": 0.25,
+    "not_finite": 0.0,
+    "missing": 0.0,
+}
 MISSING_METRIC = Rule(
     id="SD703",
     name="minimum-monitoring",

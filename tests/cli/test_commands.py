@@ -264,7 +264,7 @@ def test_parts_show_their_step(command: Command, upset: Path) -> None:
         "timeline": ["Isolate the timeline", "loss (log scale)", "grad_norm (log scale)", "Events"],
         "numerics": ["Check for numerical issues", "not finite"],
         "layers": ["Bisect the architecture", "SKIPPED"],
-        "audit": ["Minimum monitoring", "Checks behind the verdict"],
+        "audit": ["SCORE", "Minimum monitoring", "What the gaps cost", "Lines to add"],
     }.items():
         done = command(part, "upset.csv")
         assert (done.code, done.err) == (0, "")

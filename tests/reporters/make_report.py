@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stabdiag.findings import (
+    Audit,
+    AuditItem,
     CauseRank,
     ChartSeries,
     Check,
@@ -79,6 +81,7 @@ def diverged_report() -> Report:
         },
         thresholds={"SD102.min_ratio": 4.0, "SD101.min_z": 6.0},
         charts=_charts(),
+        audit=_audit(),
         lr_phases=(LrPhase("warmup", 0, 400), LrPhase("decay", 400, 1999)),
         close_up=CloseUp(690, 730, _near()),
     )
@@ -402,3 +405,29 @@ def _near() -> tuple[ChartSeries, ...]:
     loss = tuple(9.0 if 702 <= at <= 706 else 3.0 for at in step)
     grad = tuple(9.0 if at >= 700 else 1.0 for at in step)
     return ChartSeries("loss", step, loss), ChartSeries("grad_norm", step, grad)
+
+
+def _audit() -> Audit:
+    """Two gaps, with lines for two frameworks."""
+    return Audit(
+        score=68,
+        framework="pytorch",
+        items=(
+            AuditItem("loss", "every step", "every step", "ok", 20.0, 20.0, ""),
+            AuditItem(
+                "param_norm",
+                "every 100 to 200 steps",
+                "every 500 steps",
+                "sparse",
+                7.5,
+                15.0,
+                "can't be told: a wrong weight decay",
+            ),
+            AuditItem("val_loss", "now and then", "not logged", "missing", 0.0, 5.0, "overfitting"),
+        ),
+        lines={
+            "pytorch": ("if step % 100 == 0:", '    row["param_norm"] = 1.0'),
+            "hf": ('trainer.add_callback(HuggingFaceRecorder("run.jsonl"))',),
+            "lightning": (),
+        },
+    )

@@ -1,0 +1,95 @@
+"""The audit: the score, what each gap costs in this log's numbers, lines that are code."""
+
+from __future__ import annotations
+
+import ast
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from stabdiag.diagnose import diagnose
+from stabdiag.findings import Audit
+from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.settings import Settings
+from stabdiag.verdict.logging_lines import FRAMEWORKS, lines_for
+from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.make_runs import Columns, healthy, healthy_layers, run_from
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def audit(columns: Columns, **parts: object) -> Audit:
+    report = diagnose(run_from(columns, **parts), Settings())  # type: ignore[arg-type]
+    assert report.audit is not None
+    return report.audit
+
+
+def cost(seen: Audit, metric: str) -> str:
+    return next(item.cost for item in seen.items if item.metric == metric)
+
+
+def test_a_full_log_has_full_marks_and_nothing_to_add() -> None:
+    columns = healthy(400)
+    columns["val_loss"] = columns["loss"]
+    ids = [f"b{t}" for t in range(400)]
+    seen = audit(columns, layers=healthy_layers(400), batch={"batch_id": ids})
+    assert seen.score == 100
+    assert set(seen.lines.values()) == {()}
+    assert all(item.cost == "" for item in seen.items)
+
+
+def test_the_points_are_of_100() -> None:
+    assert sum(AUDIT_POINTS.values()) == 100
+
+
+def test_each_gap_costs_its_points() -> None:
+    columns = healthy(400)
+    without = {name: values for name, values in columns.items() if name != "lr"}
+    assert audit(columns).score - audit(without).score == AUDIT_POINTS["lr"]
+    assert "lost schedule" in cost(audit(without), "lr")
+
+
+def test_a_coarse_log_says_what_can_not_be_seen_within_its_cadence() -> None:
+    seen = audit(healthy(400, cadence=10))
+    assert "less than 10 steps" in cost(seen, "grad_norm")
+    assert seen.score < audit(healthy(400)).score
+
+
+def test_a_norm_after_clipping_is_no_evidence() -> None:
+    columns = healthy(400)
+    columns["grad_norm"] = columns["grad_norm"].clip(max=0.5)
+    assert "clip value" in cost(audit(columns), "grad_norm")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_lines_are_python_whatever_is_missing(framework: str) -> None:
+    for size in range(1, len(AUDIT_POINTS) + 1):
+        for gaps in combinations(AUDIT_POINTS, size):
+            lines = lines_for(framework, gaps)
+            assert lines
+            assert max(map(len, lines)) <= 79
+            ast.parse("\n".join(lines).replace("    ...\n)", ")"))
+
+
+@pytest.mark.parametrize("gap", AUDIT_POINTS)
+def test_the_lines_name_what_is_missing(gap: str) -> None:
+    words = {"layers": "grad_norm/", "batch": "sample_ids"}
+    assert words.get(gap, gap) in "\n".join(lines_for("pytorch", [gap]))
+
+
+def test_the_command(command: Command) -> None:  # noqa: F811
+    log = ROOT / "sample_logs/lr_too_high.jsonl"
+    page = command("audit", log)
+    assert page.code == 0
+    assert " SCORE 60 " in page.out
+    assert "HuggingFaceRecorder" in page.out
+    assert "clip_grad_norm_" in command("audit", log, "--for", "pytorch").out
+    assert json.loads(command("audit", log, "--format", "json").out)["audit"]["score"] == 60
+    assert command("audit", log, "--min-score", "60").code == 0
+    failed = command("audit", log, "--min-score", "61")
+    assert failed.code == 1
+    assert "the score is 60" in failed.err
+    assert command("audit", log, "--for", "jax").code == 2
+    assert command("audit", log, "--min-score", "101").code == 2

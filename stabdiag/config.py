@@ -13,17 +13,20 @@ from stabdiag.errors import UsageError
 
 OWN_NAME = "stabdiag.toml"
 PROJECT_NAME = "pyproject.toml"
+_POLICY = "gate"
 
 
 @dataclass(frozen=True)
 class Config:
     """What the configuration says; None or empty where it says nothing.
 
-    `source` names the file for messages. Values are checked for their type here, for their meaning
-    where the flags of the same name are. Paths in `log` are relative to the file's folder.
+    `source` names the file for messages, `path` is where it is. Values are checked for their type
+    here, for their meaning where the flags of the same name are. Paths in `log` are relative to the
+    file's folder.
     """
 
     source: str = ""
+    path: Path | None = field(default=None, compare=False)
     log: tuple[str, ...] = ()
     spike_threshold: float | None = None
     window: int | None = None
@@ -102,9 +105,11 @@ def _own_table(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _config(table: Mapping[str, Any], path: Path) -> Config:
-    values: dict[str, Any] = {"source": path.name}
+    values: dict[str, Any] = {"source": path.name, "path": path}
     for raw, value in table.items():
         key = raw.replace("-", "_")
+        if key == _POLICY:  # read by `gate` alone
+            continue
         if key not in _READ:
             near = nearest(raw, [_spelled(known) for known in _READ])
             raise UsageError(

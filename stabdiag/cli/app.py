@@ -15,6 +15,7 @@ from stabdiag.cli.columns import columns
 from stabdiag.cli.compare import compare
 from stabdiag.cli.explain import explain
 from stabdiag.cli.fleet import fleet
+from stabdiag.cli.gate import gate
 from stabdiag.cli.layers import layers
 from stabdiag.cli.numerics import numerics
 from stabdiag.cli.options import spread
@@ -30,6 +31,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "seeds": seeds,
     "audit": audit,
     "compare": compare,
+    "gate": gate,
     "fleet": fleet,
     "columns": columns,
     "explain": explain,

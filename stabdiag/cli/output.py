@@ -68,6 +68,21 @@ def deliver(text: str | bytes, output: Path | None) -> None:
         ) from err
 
 
+def add_to(path: Path, text: str) -> None:
+    """Append `text` to a file, as a job's summary is gathered.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as err:
+        raise UsageError(
+            f"can't write the summary to {path}: {err.strerror or err}", "Name another --summary."
+        ) from err
+
+
 def _write(stream: TextIO, text: str) -> None:
     """Write and flush; a reader that went away (`| head`) ends the output, not the command."""
     encoding = stream.encoding or "utf-8"

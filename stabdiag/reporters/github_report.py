@@ -25,7 +25,7 @@ def render(report: Report, view: View) -> str:
     verdict = report.verdict
     title = f"stabdiag: {verdict.health}, {cause_name(verdict.cause)} "
     title += percent(verdict.probability)
-    lines = [_annotation(_VERDICT_COMMANDS[verdict.health], title, verdict.summary)]
+    lines = [annotation(_VERDICT_COMMANDS[verdict.health], title, verdict.summary)]
     ordered = sorted(report.findings, key=lambda finding: -finding.severity)
     lines += [_of_finding(finding) for finding in ordered]
     return "\n".join(lines) + "\n"
@@ -35,10 +35,11 @@ def _of_finding(finding: Finding) -> str:
     place = f", {steps(finding.step, finding.last_step)}" if finding.step is not None else ""
     title = f"{finding.rule} {finding.name}{place}"
     text = f"{finding.message} {finding.advice}".rstrip()
-    return _annotation(_COMMANDS[finding.severity], title, text)
+    return annotation(_COMMANDS[finding.severity], title, text)
 
 
-def _annotation(command: str, title: str, text: str) -> str:
+def annotation(command: str, title: str, text: str) -> str:
+    """Return one workflow command, such as ::error title=...::text, escaped as GitHub asks."""
     return f"::{command} title={_property(title)}::{_data(text)}"
 
 

@@ -17,9 +17,11 @@ from stabdiag.reporters.blocks import (
     Span,
     Table,
     Words,
+    words,
 )
-from stabdiag.reporters.first_screen import first_screen
-from stabdiag.reporters.text_report import details
+from stabdiag.reporters.first_screen import cause_name, first_screen
+from stabdiag.reporters.numbers import nats
+from stabdiag.reporters.sections import reason_of
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
 
@@ -28,8 +30,70 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&@])")
 
 
 def render(report: Report, view: View) -> str:
-    """Return the whole report as GitHub-flavoured Markdown; `view` does not matter to it."""
-    return as_markdown((*first_screen(report), *details(report)))
+    """Return the report as GitHub-flavoured Markdown; `view` does not matter to it.
+
+    The first screen stands open, what it rests on is folded; all together stay below 60 lines, as a
+    comment that nobody scrolls past. What did not fit is said.
+    """
+    return as_markdown(first_screen(report)) + _folded(report)
+
+
+_SHOWN_FINDINGS, _SHOWN_EVIDENCE, _SHOWN_LAYERS = 4, 4, 3
+
+
+def _folded(report: Report) -> str:
+    """What the verdict rests on, as tables under a fold; each ends where it would grow long."""
+    tables = [_steps(report), _findings(report), _evidence(report), _layers(report)]
+    return "\n".join(
+        (
+            "",
+            "<details><summary>The five steps, findings, evidence, layers</summary>",
+            "",
+            as_markdown([table for table in tables if table.rows]),
+            "</details>",
+            "",
+        )
+    )
+
+
+def _steps(report: Report) -> Table:
+    rows = tuple(
+        (words(f"{r.step} {r.title}"), words(Span(r.status, "strong")), words(reason_of(report, r)))
+        for r in report.workflow
+    )
+    return Table(("step", "status", "what"), rows)
+
+
+def _findings(report: Report) -> Table:
+    worst = sorted(report.findings, key=lambda one: -one.severity)
+    rows = [
+        (
+            words(Span(one.severity.word, "strong")),
+            words(f"{one.rule} {one.name}"),
+            words("-" if one.step is None else str(one.step)),
+            words(one.message),
+        )
+        for one in worst[:_SHOWN_FINDINGS]
+    ]
+    if len(worst) > _SHOWN_FINDINGS:
+        rows.append((words(), words(f"{len(worst) - _SHOWN_FINDINGS} more"), words(), words()))
+    return Table(("severity", "finding", "step", "what"), tuple(rows), right=(2,))
+
+
+def _evidence(report: Report) -> Table:
+    rank = next((r for r in report.causes if r.cause == report.verdict.cause), None)
+    pieces = sorted(rank.evidence, key=lambda piece: -abs(piece.weight)) if rank else []
+    rows = tuple((words(nats(p.weight)), words(p.text)) for p in pieces[:_SHOWN_EVIDENCE])
+    name = cause_name(report.verdict.cause)
+    return Table(("weight", f"evidence for and against: {name}"), rows, right=(0,))
+
+
+def _layers(report: Report) -> Table:
+    rows = tuple(
+        (words(one.layer), words(one.role.replace("_", " ")), words(one.why or "-"))
+        for one in report.layers[:_SHOWN_LAYERS]
+    )
+    return Table(("layer", "role", "why it ranks first"), rows)
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:

@@ -49,14 +49,14 @@ def steps_section(report: Report, results: Sequence[StepResult]) -> tuple[Block,
         status = Span(f"{result.status.upper():8}", STATUS_TONES[result.status])
         rules = list(dict.fromkeys(report.findings[index].rule for index in result.findings))
         names = f" [{', '.join(rules)}]" if rules else ""
-        text = words(Span(result.title, "strong"), ": ", *prose(_reason(report, result)), names)
+        text = words(Span(result.title, "strong"), ": ", *prose(reason_of(report, result)), names)
         rows.append((words(f"{result.step} ", status), text))
         if result.looked_at:
             rows.append((words(), words(Span(f"looked at: {', '.join(result.looked_at)}", "dim"))))
     return (Labelled(tuple(rows)),) if rows else ()
 
 
-def _reason(report: Report, result: StepResult) -> str:
+def reason_of(report: Report, result: StepResult) -> str:
     """The reason of a status; in words where it only repeats what was looked at."""
     if result.reason and result.reason != "; ".join(result.looked_at):
         return result.reason

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from stabdiag import read_run
+from stabdiag import __version__, read_run
 from stabdiag.cli.exits import FOUND, NOT_ANALYSED, NOT_CHECKED, not_checked
 from stabdiag.cli.gate import GateOptions
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
@@ -115,7 +115,9 @@ def _gated(
     except UsageError:
         raise
     except StabdiagError as err:
-        return Gated(log, passed=False, lines=(), error=f"{err.what}; {err.todo}")
+        return Gated(
+            log, passed=False, lines=(), error=f"{err.what}; {err.todo}", version=__version__
+        )
     return gate(log, report, numbers, policy, today=today, not_checked=missing, baseline=baseline)
 
 

@@ -56,6 +56,7 @@ def gate(
         expired=expired,
         measured=measured,
         report=report,
+        version=report.version,
     )
 
 

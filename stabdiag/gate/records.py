@@ -102,6 +102,7 @@ class Gated:
     measured: Measured | None = None
     report: Report | None = None
     error: str = ""
+    version: str = ""
 
     @property
     def unchecked(self) -> bool:

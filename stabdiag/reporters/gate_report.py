@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from stabdiag import __version__
 from stabdiag.findings import Finding
 from stabdiag.gate.records import Gated, Line
 from stabdiag.reporters.blocks import Block, Heading, Labelled, Paragraph, Span, Tone, prose, words
@@ -80,7 +79,7 @@ def as_json(results: Sequence[Gated], view: View) -> str:
     """Return the outcome as one strict JSON document (gate.schema.json)."""
     document = {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": __version__},
+        "tool": {"name": "stabdiag", "version": results[0].version},
         "part": "gate",
         "passed": all(result.passed for result in results),
         "runs": [_document(result) for result in results],

@@ -22,12 +22,14 @@ from stabdiag.findings import (
 from stabdiag.model import Run
 from stabdiag.settings import Settings
 from stabdiag.steps import alignment, batch, initialization, layers, logging, numerics, parameters
+from stabdiag.steps.layer_moment import layers_at
 from stabdiag.steps.layers import LayersResult
 from stabdiag.steps.outcome import Outcome
 from stabdiag.steps.timeline import Timeline, isolate
 from stabdiag.steps.view import build_view
 from stabdiag.verdict.advice import next_steps
 from stabdiag.verdict.audit import audit_of
+from stabdiag.verdict.bisection import plan
 from stabdiag.verdict.charts import charts, close_up, lr_phases
 from stabdiag.verdict.checks import made
 from stabdiag.verdict.monitoring import audit
@@ -99,6 +101,7 @@ def _report(run: Run, seen: Examination) -> Report:
     findings, workflow = _ordered(seen.outcomes, seen.extra)
     attribution = attribute(seen.deciding)
     monitoring = audit(view)
+    asked = view.settings.layers_at
     verdict = conclude(timeline, seen.layers, attribution, seen.deciding, findings, monitoring)
     return Report(
         version=__version__,
@@ -111,6 +114,8 @@ def _report(run: Run, seen: Examination) -> Report:
         layers=seen.layers.ranks,
         monitoring=monitoring,
         audit=audit_of(run, monitoring),
+        layer_plan=plan(seen.layers, verdict),
+        layer_moment=None if asked is None else layers_at(run, asked),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),
         spike_score=spike_score(view),

@@ -105,7 +105,12 @@ class StepResult:
 
 @dataclass(frozen=True)
 class LayerRank:
-    """One layer in the ranking of step 4; ratios are dimensionless, None where not logged."""
+    """One layer in the ranking of step 4; ratios are dimensionless, None where not logged.
+
+    `consistent` is the share of the logged points at which the ratio to its peers passes the limit
+    of such a layer; `share` the usual share of the global norm's square; `order` the layer's place
+    in the model.
+    """
 
     layer: str
     role: str
@@ -117,6 +122,51 @@ class LayerRank:
     peak_score: float | None
     rank: int
     why: str
+    consistent: float | None = None
+    share: float | None = None
+    order: int | None = None
+
+
+@dataclass(frozen=True)
+class LayerMoment:
+    """The layers at one logged step, the largest first, [L] each.
+
+    `value` is the `metric`, `share` its share of the global norm's square, `ratio` that to the
+    median layer then, `usual` what that ratio usually is. `step` is the last logged one at or
+    before `asked`.
+    """
+
+    asked: int
+    step: int
+    metric: str
+    layers: tuple[str, ...]
+    value: tuple[float, ...]
+    share: tuple[float | None, ...]
+    ratio: tuple[float | None, ...]
+    usual: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class PlanMove:
+    """One run of the bisection: what to do, and what each outcome tells."""
+
+    do: str
+    tells: str
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """How to bisect the model.
+
+    `block` is the smallest contiguous part (empty: the log names none), `runs` what a bisection by
+    halves takes, `outline` a reproduction to paste, line by line.
+    """
+
+    block: tuple[str, ...]
+    reason: str
+    moves: tuple[PlanMove, ...]
+    runs: int
+    outline: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -276,4 +326,6 @@ class Report:
     charts: tuple[ChartSeries, ...] = field(default=())
     lr_phases: tuple[LrPhase, ...] = ()
     audit: Audit | None = None
+    layer_plan: LayerPlan | None = None  # None where there is nothing to bisect
+    layer_moment: LayerMoment | None = None  # where a step was asked for
     close_up: CloseUp | None = None  # None where no episode stands out, or it fills the run

@@ -13,6 +13,7 @@ class Settings:
     `spike_threshold` is in robust standard deviations; None lets it follow from the run's length.
     `window` is the number of past points of the baseline. `first_step`/`last_step` restrict the
     analysis. `column_map` is canonical name -> column. `thresholds` overrides "RULE.name" limits.
+    `layers_at` is a step at which the layers are asked for beside their ranking.
     """
 
     spike_threshold: float | None = None
@@ -23,3 +24,4 @@ class Settings:
     column_map: Mapping[str, str] = field(default_factory=dict)
     step_column: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    layers_at: int | None = None

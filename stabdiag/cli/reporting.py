@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -40,10 +40,12 @@ def report_command(
     *,
     part: str | None = None,
     adjust: Callable[[Report], Report] = lambda report: report,
+    layers_at: int | None = None,
 ) -> Report:
     """Analyse a log, print the report or one `part` of it, and return it; exit by what was found.
 
-    `adjust` is applied to the report before it is shown.
+    `adjust` is applied to the report before it is shown; `layers_at` is a step whose layers are
+    shown.
 
     Raises:
         typer.Exit: with 1 for findings at or above --fail-on, 3 for what --require names and the
@@ -54,6 +56,7 @@ def report_command(
     limit, needs = fail_on(analysis, config), required(analysis, config)
     name = format_of(output, config, PART_FORMATS if part else tuple(FORMATS))
     request = request_of(named, reading, analysis, output, config)
+    request = replace(request, settings=replace(request.settings, layers_at=layers_at))
     report = adjust(analysed(request))
     if reading.strict:
         insist(report.run.notes, request.logs)

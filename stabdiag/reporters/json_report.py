@@ -52,6 +52,8 @@ def _body(report: Report) -> dict[str, Any]:
         "workflow": _workflow(report.workflow, tuple(range(len(report.findings)))),
         "findings": [_finding(finding) for finding in report.findings],
         "layers": report.layers,
+        "layer_plan": report.layer_plan,
+        "layer_moment": report.layer_moment,
         "audit": report.audit,
         "monitoring": report.monitoring,
         "checks": report.checks,

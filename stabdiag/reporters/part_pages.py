@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stabdiag.findings import Episode, Report
+from stabdiag.findings import Episode, LayerMoment, LayerPlan, Report
 from stabdiag.reporters.blocks import (
     Blank,
     Block,
@@ -27,18 +27,20 @@ from stabdiag.reporters.first_screen import (
     header,
     lead,
 )
-from stabdiag.reporters.numbers import number, times
+from stabdiag.reporters.numbers import count, number, times
 from stabdiag.reporters.sections import (
     findings_section,
     layers_section,
     monitoring_section,
     notes_section,
     section,
+    shared_path,
     steps_section,
 )
+from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
-_SHOWN_LAYERS = 30
+_SHOWN_LAYERS = 12
 _DRAWN = ("loss", "grad_norm", "lr", "loss_scale")
 
 
@@ -129,11 +131,65 @@ def _numerics(report: Report, view: View) -> tuple[Block, ...]:
 
 
 def _layers(report: Report, view: View) -> tuple[Block, ...]:
+    """The ranking, the layers at the step asked for, how to bisect, a reproduction to paste."""
     if not report.layers:
         return ()
     return (
         *section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS)),
+        *_moment(report.layer_moment),
+        *_plan(report.layer_plan),
         *section("Do this next", actions(report)),
+    )
+
+
+def _moment(moment: LayerMoment | None) -> tuple[Block, ...]:
+    if moment is None:
+        return ()
+    prefix = shared_path(moment.layers)
+    rows = tuple(
+        (
+            words(Span(layer.removeprefix(prefix), "strong")),
+            words(number(value)),
+            words("-" if share is None else f"{100 * share:.0f} %"),
+            words(times(ratio)),
+            words(times(usual)),
+        )
+        for layer, value, share, ratio, usual in list(
+            zip(moment.layers, moment.value, moment.share, moment.ratio, moment.usual, strict=True)
+        )[:_SHOWN_LAYERS]
+    )
+    names = ("layer", moment.metric, "of norm", "of median", "usually")
+    below = [f" names without {prefix}"] if prefix else []
+    if moment.step != moment.asked:
+        below.append(f" step {moment.step} is the last logged one up to {moment.asked}")
+    return (
+        Heading(f"Layers at step {moment.step}"),
+        Table(names, rows, right=(1, 2, 3, 4)),
+        *(Paragraph(prose(line, "dim")) for line in below),
+    )
+
+
+def _plan(plan: LayerPlan | None) -> tuple[Block, ...]:
+    """How to bisect: the block, the moves with what each tells, the outline."""
+    if plan is None:
+        return ()
+    block = "none named" if not plan.block else plan.block[0]
+    if len(plan.block) > 1:
+        block = f"{plan.block[0]} to {plan.block[-1]} ({count(len(plan.block), 'layer')})"
+    rows = [
+        (words(Span("block", "dim")), words(Span(block, "strong"))),
+        (words(), words(plan.reason)),
+    ]
+    if plan.runs:
+        text = f"by halves it takes {count(plan.runs, 'run')}"
+        rows.append((words(Span("else", "dim")), words(text)))
+    for place, move in enumerate(plan.moves, start=1):
+        rows.append((words(f"{place}."), words(move.do)))
+        rows.append((words(), words(Span(move.tells, "dim"))))
+    return (
+        Heading("Bisect it"),
+        Labelled(tuple(rows)),
+        *section("Minimal reproduction", _code(plan.outline, "")),
     )
 
 
@@ -163,7 +219,7 @@ def _audit(report: Report, view: View) -> tuple[Block, ...]:
         Labelled(((words(Span(f"SCORE {audit.score}", tone)), prose(answer, "strong")),)),
         *section("Minimum monitoring", (Table(names, rows, right=(4,), narrowest=10),)),
         *section("What the gaps cost", (Labelled(costs),) if costs else ()),
-        *section(f"Lines to add, {_FRAMEWORKS[audit.framework]}", _code(lines)),
+        *section(f"Lines to add, {_FRAMEWORKS[audit.framework]}", _code(lines, _OTHER)),
     )
 
 
@@ -174,11 +230,15 @@ _FRAMEWORKS = {
 }
 
 
-def _code(lines: tuple[str, ...]) -> tuple[Block, ...]:
+_OTHER = "`--for pytorch|hf|lightning` shows them for another framework"
+
+
+def _code(lines: tuple[str, ...], below: str) -> tuple[Block, ...]:
+    """Lines to paste, as they are."""
     if not lines:
         return ()
-    other = "`--for pytorch|hf|lightning` shows them for another framework"
-    return (Drawing(tuple(f" {line}" for line in lines)), Blank(), Paragraph(prose(f" {other}")))
+    drawn = Drawing(tuple(f" {printable(line)}" for line in lines))
+    return (drawn, Blank(), Paragraph(prose(f" {below}"))) if below else (drawn,)
 
 
 _BODIES: Mapping[str, Callable[[Report, View], tuple[Block, ...]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stabdiag.findings import (
@@ -39,6 +40,8 @@ _SEVERITY_TONES: Mapping[Severity, Tone] = {
 _SHOWN_CAUSES = 3
 _SHOWN_OF_RULE = 3
 _SHOWN_LAYERS = 10
+_SHOWN_REASONS = 5
+_MOST_BEGIN = 0.6  # of the names: such a beginning is said once
 _SHOWN_ROWS = 5  # file lines named in a note
 
 
@@ -134,33 +137,58 @@ def _source(at: Sequence[int], series: Sequence[str]) -> str:
 
 
 def layers_section(layers: Sequence[LayerRank], shown: int = _SHOWN_LAYERS) -> tuple[Block, ...]:
-    """Return the ranking of layers: the table, then why each of the first is where it is."""
+    """Return the ranking of layers, and what the figures of the first of them say in words."""
+    prefix = shared_path([layer.layer for layer in layers])
     rows = tuple(
         (
-            words(Span(layer.layer, "strong")),
+            words(Span(layer.layer.removeprefix(prefix), "strong")),
+            words(layer.role.replace("attention", "attn").replace("_", " ")),
             words(times(layer.ratio_to_median)),
             words(times(layer.ratio_to_peers)),
+            words(_share(layer.consistent)),
+            words(_share(layer.share)),
             words(times(layer.param_growth)),
             words("-" if layer.onset_step is None else str(layer.onset_step)),
-            words(number(layer.peak_score)),
         )
         for layer in layers[:shown]
     )
-    header = ("layer", "of median", "of peers", "growth", "onset", "score")
-    reasons = tuple(
-        (words(f"{layer.rank}."), prose(f"{layer.layer}, {_role_and_reason(layer)}"))
-        for layer in layers[:_SHOWN_LAYERS]
+    header = ("layer", "role", "median", "peers", "time", "norm", "growth", "onset")
+    blocks: tuple[Block, ...] = (Table(header, rows, right=(2, 3, 4, 5, 6, 7), narrowest=9),)
+    legend = (
+        " gradient as a multiple of the median layer's and of its peers', share of the time it is "
     )
-    blocks: tuple[Block, ...] = (Table(header, rows, right=(1, 2, 3, 4, 5)),)
+    legend += "out of proportion, usual share of the global norm's square, growth of the weights"
+    below = [f" names without {prefix}"] if prefix else []
     if len(layers) > shown:
-        more = f" and {count(len(layers) - shown, 'layer')} more; `--format json` lists them all"
-        blocks += (Paragraph(prose(more, "dim")),)
-    return (*blocks, Labelled(reasons))
+        below.append(f" and {count(len(layers) - shown, 'layer')} more; `--format json` has all")
+    blocks += tuple(Paragraph(prose(line, "dim")) for line in (*below, legend))
+    said = [layer for layer in layers[:shown] if layer.why][:_SHOWN_REASONS]
+    reasons = tuple(
+        (words(f"{one.rank}."), prose(f"{one.layer.removeprefix(prefix)}: {one.why}"))
+        for one in said
+    )
+    return (*blocks, Labelled(reasons)) if reasons else blocks
 
 
-def _role_and_reason(layer: LayerRank) -> str:
-    role = layer.role.replace("_", " ")
-    return f"{role}: {layer.why}" if layer.why else role
+def shared_path(names: Sequence[str]) -> str:
+    """Return the modules that most names begin with, as "transformer."; "" where there are none."""
+    prefix = ""
+    while True:
+        heads = Counter(
+            name[len(prefix) :].partition(".")[0]
+            for name in names
+            if name.startswith(prefix) and "." in name[len(prefix) :]
+        )
+        if not heads:
+            return prefix
+        head, most = min(heads.items(), key=lambda item: (-item[1], item[0]))
+        if most < _MOST_BEGIN * len(names):
+            return prefix
+        prefix += f"{head}."
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"
 
 
 def monitoring_section(items: Sequence[MonitorItem]) -> tuple[Block, ...]:

@@ -18,6 +18,7 @@ from stabdiag.rules.layers import (
 )
 from stabdiag.steps import layer_numerics, norm_parting
 from stabdiag.steps.layer_blips import SameLayers, marked_steps, same_layers
+from stabdiag.steps.layer_moment import usual_shares
 from stabdiag.steps.layer_scores import LayerScore, score_layers
 from stabdiag.steps.layer_stats import LayerStats, gather
 from stabdiag.steps.outcome import Outcome, finding, ramp
@@ -91,7 +92,7 @@ def bisect(timeline: Timeline) -> LayersResult:
     looked += ["parameter norms"] if param is not None else []
     block = _contiguous(guilty, [s.layer for s in scores])
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))
-    return LayersResult(outcome, _records(ranked), guilty, block, tuple(scores))
+    return LayersResult(outcome, _records(ranked, grad), guilty, block, tuple(scores))
 
 
 def _norm_scales(
@@ -333,7 +334,9 @@ def _contiguous(guilty: tuple[str, ...], order: list[str]) -> tuple[str, ...]:
     return tuple(order[min(at) : max(at) + 1]) if at else ()
 
 
-def _records(ranked: list[LayerScore]) -> tuple[LayerRank, ...]:
+def _records(ranked: list[LayerScore], grad: LayerStats | None) -> tuple[LayerRank, ...]:
+    share = usual_shares(grad) if grad is not None else {}
+
     def known(value: float) -> float | None:
         return float(value) if np.isfinite(value) else None
 
@@ -351,6 +354,9 @@ def _records(ranked: list[LayerScore]) -> tuple[LayerRank, ...]:
             peak_score=known(s.peak_score),
             rank=i + 1,
             why=s.why,
+            consistent=known(s.consistent) if np.isfinite(s.peer_ratio) else None,
+            share=known(share.get(s.layer, np.nan)),
+            order=s.order,
         )
         for i, s in enumerate(ranked)
     )

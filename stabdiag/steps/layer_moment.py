@@ -1,0 +1,96 @@
+"""The layers' shares of the global norm: usually, and at one step (handbook: decompose the norm)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stabdiag.findings import LayerMoment
+from stabdiag.model import F64, I64, Run
+from stabdiag.steps.layer_stats import LayerStats
+
+_METRICS = ("grad_norm", "activation_max", "param_norm")
+
+
+def usual_shares(stats: LayerStats) -> dict[str, float]:
+    """Median over the sampled rows of each layer's share of the sum of squares; NaN where unknown.
+
+    Layers that were not logged in a row count as nothing there.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        top = np.nanmax(np.where(np.isfinite(stats.sample), stats.sample, 0.0), axis=1, initial=0.0)
+        square = (stats.sample / top[:, None]) ** 2  # scaled: a square must not overflow
+        share = square / np.nansum(square, axis=1)[:, None]
+    return {
+        layer: float(np.median(column)) if (column := _finite(share[:, j])).size else float("nan")
+        for j, layer in enumerate(stats.layers)
+    }
+
+
+def layers_at(run: Run, asked: int) -> LayerMoment | None:
+    """Return the layers at the last logged step at or before `asked`, None where there is none.
+
+    By grad norm where it is logged per layer, else by activation maximum or parameter norm.
+    """
+    metric = next((m for m in _METRICS if run.layers.get(m)), None)
+    if metric is None:
+        return None
+    step = max(
+        (_last(block.step[block.logged.any(axis=1)], asked) for block in run.layer_blocks(metric)),
+        default=-1,
+    )
+    if step < 0:
+        return None
+    names, value, usual = _row(run, metric, step)
+    positive = np.where(np.isfinite(value) & (value > 0), value, np.nan)
+    middle = float(np.median(_finite(positive))) if np.isfinite(positive).any() else float("nan")
+    middle_usual = float(np.median(_finite(usual))) if np.isfinite(usual).any() else float("nan")
+    top = np.nanmax(positive) if np.isfinite(positive).any() else float("nan")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        square = (positive / top) ** 2
+        share = square / np.nansum(square)
+        ratio, before = positive / middle, usual / middle_usual
+    # what is not finite is the largest of all
+    order = sorted(
+        range(len(names)), key=lambda j: (np.isfinite(value[j]), -np.nan_to_num(value[j]), j)
+    )
+    return LayerMoment(
+        asked=asked,
+        step=step,
+        metric=metric,
+        layers=tuple(names[j] for j in order),
+        value=tuple(float(value[j]) for j in order),
+        share=tuple(_known(share[j]) for j in order),
+        ratio=tuple(_known(ratio[j]) for j in order),
+        usual=tuple(_known(before[j]) for j in order),
+    )
+
+
+def _row(run: Run, metric: str, step: int) -> tuple[list[str], F64, F64]:
+    """Names, values at `step`, and medians over the run, of the layers logged at that step."""
+    names: list[str] = []
+    values: list[float] = []
+    usual: list[float] = []
+    for block in run.layer_blocks(metric):
+        i = int(np.searchsorted(block.step, step, side="right")) - 1
+        if i < 0 or block.step[i] != step:
+            continue
+        for j in np.flatnonzero(block.logged[i]).tolist():
+            names.append(block.layers[j])
+            values.append(float(block.value[i, j]))
+            column = block.value[:, j]
+            column = column[np.isfinite(column) & (column > 0)]
+            usual.append(float(np.median(column)) if column.size else float("nan"))
+    return names, np.asarray(values), np.asarray(usual)
+
+
+def _last(step: I64, asked: int) -> int:
+    before = step[step <= asked]
+    return int(before[-1]) if before.size else -1
+
+
+def _finite(value: F64) -> F64:
+    return value[np.isfinite(value)]
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

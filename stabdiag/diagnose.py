@@ -22,6 +22,7 @@ from stabdiag.findings import (
 from stabdiag.model import Run
 from stabdiag.settings import Settings
 from stabdiag.steps import alignment, batch, initialization, layers, logging, numerics, parameters
+from stabdiag.steps.heat_map import heat_maps
 from stabdiag.steps.layer_moment import layers_at
 from stabdiag.steps.layers import LayersResult
 from stabdiag.steps.outcome import Outcome
@@ -115,6 +116,7 @@ def _report(run: Run, seen: Examination) -> Report:
         monitoring=monitoring,
         audit=audit_of(run, monitoring),
         layer_plan=plan(seen.layers, verdict),
+        heat_maps=heat_maps(run, [rank.layer for rank in seen.layers.ranks]),
         layer_moment=None if asked is None else layers_at(run, asked),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),

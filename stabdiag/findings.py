@@ -289,6 +289,24 @@ class ChartSeries:
 
 
 @dataclass(frozen=True)
+class HeatMap:
+    """One per-layer metric over time, reduced to cells: layers in model order by ranges of steps.
+
+    `value` [L][C] is the base-10 logarithm of the value over the layer's own median, of the point
+    in the cell that is farthest from it; None where no finite point is in it. `bad` [L][C] is
+    "NaN" or "Inf" where a point in the cell was that, else "". `left_out` layers are not shown.
+    """
+
+    metric: str
+    layers: tuple[str, ...]
+    first_step: tuple[int, ...]
+    last_step: tuple[int, ...]
+    value: tuple[tuple[float | None, ...], ...]
+    bad: tuple[tuple[str, ...], ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
 class LrPhase:
     """A stretch over which the learning rate goes one way; `kind` says which."""
 
@@ -328,4 +346,12 @@ class Report:
     audit: Audit | None = None
     layer_plan: LayerPlan | None = None  # None where there is nothing to bisect
     layer_moment: LayerMoment | None = None  # where a step was asked for
+    heat_maps: tuple[HeatMap, ...] = ()
     close_up: CloseUp | None = None  # None where no episode stands out, or it fills the run
+
+    def _repr_html_(self) -> str:
+        """The view of a notebook; imported here, since a record knows no reporter."""
+        from importlib import import_module
+
+        notebook = import_module("stabdiag.reporters.html.notebook")
+        return str(notebook.fragment(self))

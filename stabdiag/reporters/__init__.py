@@ -14,6 +14,7 @@ FORMATS: Mapping[str, str] = {
     "text": "stabdiag.reporters.text_report",
     "json": "stabdiag.reporters.json_report",
     "markdown": "stabdiag.reporters.markdown_report",
+    "html": "stabdiag.reporters.html_report",
     "junit": "stabdiag.reporters.junit_report",
     "github": "stabdiag.reporters.github_report",
 }

@@ -23,6 +23,7 @@ from stabdiag.reporters.blocks import (
     words,
 )
 from stabdiag.reporters.first_screen import HEALTH_TONES, cause_name
+from stabdiag.reporters.html import fleet_page
 from stabdiag.reporters.layout import laid_out
 from stabdiag.reporters.numbers import count, number, percent, strict_json
 from stabdiag.reporters.untrusted import not_a_formula, printable
@@ -164,4 +165,5 @@ FLEET_FORMATS: Mapping[str, Callable[[Fleet, View], str | bytes]] = {
     "json": as_json,
     "csv": as_csv,
     "parquet": as_parquet,
+    "html": fleet_page.render,
 }

@@ -27,6 +27,7 @@ from stabdiag.reporters.first_screen import (
     header,
     lead,
 )
+from stabdiag.reporters.heat_chart import heat_chart
 from stabdiag.reporters.numbers import count, number, times
 from stabdiag.reporters.sections import (
     findings_section,
@@ -136,10 +137,17 @@ def _layers(report: Report, view: View) -> tuple[Block, ...]:
         return ()
     return (
         *section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS)),
+        *_heat(report, view),
         *_moment(report.layer_moment),
         *_plan(report.layer_plan),
         *section("Do this next", actions(report)),
     )
+
+
+def _heat(report: Report, view: View) -> tuple[Block, ...]:
+    first = [one.layer for one in report.layers]
+    drawn = (heat_chart(m, first, report.verdict.onset_step, view) for m in report.heat_maps[:1])
+    return tuple(block for blocks in drawn for block in (Heading("Layers over time"), *blocks))
 
 
 def _moment(moment: LayerMoment | None) -> tuple[Block, ...]:

@@ -1,0 +1,1 @@
+"""Pieces of an HTML page: the document, blocks as HTML, charts as SVG."""

@@ -1,0 +1,54 @@
+"""The overview of a fleet as one HTML file: a table to sort, readable without a script."""
+
+from __future__ import annotations
+
+from stabdiag.fleet.rows import Fleet, FleetRow
+from stabdiag.reporters.first_screen import cause_name
+from stabdiag.reporters.html.document import document, table, text
+from stabdiag.reporters.numbers import count, percent
+from stabdiag.reporters.view import View
+
+_HEADER = ("run", "health", "cause", "sure", "onset", "severity", "findings", "layers", "summary")
+
+
+def render(fleet: Fleet, view: View) -> str:
+    """Return the whole page; `view` does not matter to it."""
+    totals = ", ".join(
+        f"{fleet.count(health):,} {health}"
+        for health in ("diverged", "unstable", "inconclusive", "healthy")
+    )
+    if fleet.unread:
+        totals += f", {fleet.unread:,} not judged"
+    left = (
+        f"; {count(len(fleet.left_out), 'file')} left out: no metric log" if fleet.left_out else ""
+    )
+    rows = [_row(row) for row in fleet.rows]
+    body = [
+        f"<header><p>stabdiag {text(fleet.version)}</p></header>",
+        '<main class="broad">',
+        f"<h1>{count(len(fleet.rows), 'run')}</h1>",
+        f'<p class="summary">{text(totals + left)}</p>',
+        '<p class="dim">Those that need a look come first; a click on a column name sorts by it.</p>',
+        table(_HEADER, rows, right=(3, 4), attributes={"id": "fleet"}),
+        "</main>",
+    ]
+    return document("stabdiag fleet", body, styles=("page.css",), scripts=("sort.js",))
+
+
+def _row(row: FleetRow) -> list[str]:
+    name = text(f"{row.log} {row.run}".strip())
+    if row.status != "analysed":
+        cells = [f'<span class="warn">{text(row.status)}</span>', "", "", "", "", "", ""]
+        return [name, *cells, text(row.error)]
+    tone = {"healthy": "good", "diverged": "bad"}.get(row.health, "warn")
+    return [
+        name,
+        f'<span class="{tone}">{text(row.health)}</span>',
+        text(cause_name(row.cause)),
+        text(percent(row.probability or 0.0)),
+        "" if row.onset_step is None else str(row.onset_step),
+        text(row.severity),
+        text(" ".join(row.findings)),
+        text(", ".join(row.layers[:2])),
+        text(row.summary),
+    ]

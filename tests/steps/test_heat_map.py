@@ -1,0 +1,78 @@
+"""Layers over time: extremes and non-finite points survive, missing stays missing, memory is bounded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from stabdiag.reporters.blocks import Drawing
+from stabdiag.reporters.heat_chart import heat_chart
+from stabdiag.reporters.view import View
+from stabdiag.steps.heat_map import CELLS, MOST_LAYERS, heat_maps
+from tests.make_runs import healthy, run_from
+
+POINTS = 4000
+
+
+def layers(count: int = 6) -> dict[str, list[float | None]]:
+    rng = np.random.default_rng(3)
+    names = [f"h.{i}.mlp.c_fc.weight" for i in range(count)]
+    return {f"grad_norm/{n}": np.exp(0.1 * rng.standard_normal(POINTS)).tolist() for n in names}
+
+
+def test_an_extreme_and_each_kind_of_bad_point_survive() -> None:
+    grid = layers()
+    grid["grad_norm/h.1.mlp.c_fc.weight"][1234] = 1000.0
+    grid["grad_norm/h.2.mlp.c_fc.weight"][2000] = math.nan
+    grid["grad_norm/h.3.mlp.c_fc.weight"][3000] = math.inf
+    grid["grad_norm/h.4.mlp.c_fc.weight"][:1000] = [None] * 1000
+    (made,) = heat_maps(run_from(healthy(POINTS), layers=grid), ())
+
+    def at(step: int) -> int:
+        return next(c for c, last in enumerate(made.last_step) if step <= last)
+
+    assert len(made.first_step) == CELLS
+    assert made.value[1][at(1234)] == round(
+        math.log10(1000.0 / float(np.median(grid["grad_norm/h.1.mlp.c_fc.weight"]))), 3
+    )
+    assert (made.bad[2][at(2000)], made.bad[3][at(3000)]) == ("NaN", "Inf")
+    assert sum(mark != "" for row in made.bad for mark in row) == 2
+    assert made.value[4][at(500)] is None
+    assert made.value[4][at(1500)] is not None
+
+
+def test_of_many_layers_the_ranked_stay() -> None:
+    grid = layers(300)
+    (made,) = heat_maps(run_from(healthy(POINTS), layers=grid), ("h.217.mlp.c_fc.weight",))
+    assert len(made.layers) == MOST_LAYERS
+    assert made.left_out == 300 - MOST_LAYERS
+    assert "h.217.mlp.c_fc.weight" in made.layers
+    assert list(made.layers) == [
+        n.removeprefix("grad_norm/") for n in grid if n.removeprefix("grad_norm/") in made.layers
+    ]
+
+
+def test_no_layers_no_map() -> None:
+    assert heat_maps(run_from(healthy(100)), ()) == ()
+
+
+def test_the_drawing_fits_and_marks_what_is_not_finite() -> None:
+    grid = layers(40)
+    grid["grad_norm/h.7.mlp.c_fc.weight"][3900:] = [math.nan] * 100
+    (made,) = heat_maps(run_from(healthy(POINTS), layers=grid), ("h.7.mlp.c_fc.weight",))
+    for width in (40, 80, 120):
+        for ascii_only in (False, True):
+            drawn, _ = heat_chart(
+                made, ("h.7.mlp.c_fc.weight",), 3900, View(width, ascii_only=ascii_only)
+            )
+            assert isinstance(drawn, Drawing)
+            assert all(len(line) <= width for line in drawn.lines)
+            row = next(
+                line
+                for line in drawn.lines
+                if line.split()[0].endswith("7.mlp.c_fc.weight") or "N" in line
+            )
+            assert row.rstrip().endswith("N")
+            assert any("onset" in line for line in drawn.lines)
+            assert not ascii_only or all(line.isascii() for line in drawn.lines)

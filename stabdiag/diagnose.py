@@ -116,7 +116,7 @@ def _report(run: Run, seen: Examination) -> Report:
         monitoring=monitoring,
         audit=audit_of(run, monitoring),
         layer_plan=plan(seen.layers, verdict),
-        heat_maps=heat_maps(run, [rank.layer for rank in seen.layers.ranks]),
+        heat_maps=heat_maps(run, [rank.layer for rank in seen.layers.ranks], seen.layers.cells),
         layer_moment=None if asked is None else layers_at(run, asked),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),

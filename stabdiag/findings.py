@@ -108,8 +108,9 @@ class LayerRank:
     """One layer in the ranking of step 4; ratios are dimensionless, None where not logged.
 
     `consistent` is the share of the logged points at which the ratio to its peers passes the limit
-    of such a layer; `share` the usual share of the global norm's square; `order` the layer's place
-    in the model.
+    of such a layer, `tenfold` the share at which it is at least the handbook's 10; `share` the usual
+    share of the global norm's square; `order` the layer's place in the model. `small`: a bias or a
+    norm's scale, which may lead the list in a healthy run.
     """
 
     layer: str
@@ -125,6 +126,8 @@ class LayerRank:
     consistent: float | None = None
     share: float | None = None
     order: int | None = None
+    tenfold: float | None = None
+    small: bool = False
 
 
 @dataclass(frozen=True)
@@ -289,12 +292,27 @@ class ChartSeries:
 
 
 @dataclass(frozen=True)
+class HeatBlock:
+    """A block of the model over time: the `layers` that share its number, as one row [C].
+
+    `value` is the highest of its layers' levels, the farthest one where none is at twice its usual
+    level or more; `bad` where one of them was not finite.
+    """
+
+    name: str
+    layers: int
+    value: tuple[float | None, ...]
+    bad: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HeatMap:
     """One per-layer metric over time, reduced to cells: layers in model order by ranges of steps.
 
     `value` [L][C] is the base-10 logarithm of the value over the layer's own median, of the point
-    in the cell that is farthest from it; None where no finite point is in it. `bad` [L][C] is
-    "NaN" or "Inf" where a point in the cell was that, else "". `left_out` layers are not shown.
+    in the cell that is farthest from it: -Inf where it was zero, None where no finite point is in
+    it. `bad` [L][C] is "NaN" or "Inf" where a point in the cell was that, else "". `left_out`
+    layers are not shown, but are in their `blocks` (() where no layers share one).
     """
 
     metric: str
@@ -304,6 +322,7 @@ class HeatMap:
     value: tuple[tuple[float | None, ...], ...]
     bad: tuple[tuple[str, ...], ...]
     left_out: int
+    blocks: tuple[HeatBlock, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stabdiag.findings import Finding, Report, RunInfo, StepResult
+from stabdiag.findings import Finding, HeatMap, Report, RunInfo, StepResult
 from stabdiag.reporters.numbers import strict_json
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
@@ -25,7 +25,7 @@ def render_part(report: Report, part: str, view: View) -> str:
     """
     spec = PARTS[part]
     chosen = findings_of(report, spec)
-    body = _body(report)
+    body = _body(report) | {"heat_maps": [_heat_map(one) for one in report.heat_maps]}
     own: dict[str, Any] = {
         "part": part,
         "run": body["run"],
@@ -75,6 +75,27 @@ def _workflow(results: tuple[StepResult, ...], chosen: tuple[int, ...]) -> list[
         vars(result) | {"findings": [place[index] for index in result.findings]}
         for result in results
     ]
+
+
+def _heat_map(shown: HeatMap) -> dict[str, Any]:
+    """A heat map row by row; of the cells that are not finite those alone."""
+    layers = zip(shown.layers, shown.value, shown.bad, strict=True)
+    return {
+        "metric": shown.metric,
+        "first_step": shown.first_step,
+        "last_step": shown.last_step,
+        "left_out": shown.left_out,
+        "layers": [{"layer": name} | _cells(value, bad) for name, value, bad in layers],
+        "blocks": [
+            {"name": one.name, "layers": one.layers} | _cells(one.value, one.bad)
+            for one in shown.blocks
+        ],
+    }
+
+
+def _cells(value: Sequence[float | None], bad: Sequence[str]) -> dict[str, Any]:
+    marks = [{"cell": place, "what": what} for place, what in enumerate(bad) if what]
+    return {"value": value, "bad": marks}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Part:
 PARTS: Mapping[str, Part] = {
     "timeline": Part((1,), ("episodes", "spike_score")),
     "numerics": Part((3,), ("episodes",)),
-    "layers": Part((4,), ("layers", "layer_plan", "layer_moment", "next_steps")),
+    "layers": Part((4,), ("layers", "layer_plan", "layer_moment", "heat_maps", "next_steps")),
     "audit": Part((), ("audit", "monitoring", "checks"), beside=True),
 }
 

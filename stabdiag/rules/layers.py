@@ -34,6 +34,12 @@ DOMINANT_LAYER = Rule(
             "healthy embeddings and heads lead by 19 (p90 27, maximum 46)",
         ),
         Threshold(
+            "handbook_ratio",
+            10.0,
+            "times its peers, for the share of time in the ranking",
+            "handbook: 10 to 100 times; small tensors reach it in health, so no verdict by it",
+        ),
+        Threshold(
             "consistent", 0.5, "share of the points", "one pass is not consistent (handbook)"
         ),
     ),
@@ -48,7 +54,15 @@ FIRST_TO_LEAVE = Rule(
     what="Some layers' gradient left its baseline before the others around the onset.",
     why_bad="At a loss spike every layer rises; only one that rises earlier says something.",
     advice="Start the bisection there.",
-    thresholds=(Threshold("min_score", 6.0, "robust standard deviations of the log", "as SD102"),),
+    thresholds=(
+        Threshold("min_score", 6.0, "robust standard deviations of the log", "as SD102"),
+        Threshold(
+            "max_block",
+            0.5,
+            "share of the model's parts",
+            "a part to reproduce with that is larger narrows nothing down",
+        ),
+    ),
     sources=("labelled fault-injection runs, section 6",),
 )
 PARAM_PARTS = Rule(

@@ -1,110 +1,89 @@
-"""Layers over time: each layer's level against its own usual one, in cells that keep extremes."""
+"""Layers over time: each layer's level against its own usual one, for a reader to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stabdiag.findings import HeatMap
-from stabdiag.model import F64, I64, LayerBlock, Run
+from stabdiag.findings import HeatBlock, HeatMap
+from stabdiag.model import Run
+from stabdiag.steps.layer_cells import F32, I8, Cells, cells_of, edges_of, joined, medians, merged
+from stabdiag.steps.roles import parts_of
 
-CELLS = 96  # columns of time
 MOST_LAYERS = 120  # rows; beyond them the ranked ones, and an even sample of the others
 RANKED = 40
 _METRICS = ("grad_norm", "param_norm", "activation_max")
+_BAD = ("", "NaN", "Inf")
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Cells of some layers, [B, C] each; `bad` is 0, 1 for NaN, 2 for Inf."""
-
-    layers: tuple[str, ...]
-    value: F64
-    bad: I64
-
-
-def heat_maps(run: Run, ranked: Sequence[str]) -> tuple[HeatMap, ...]:
+def heat_maps(
+    run: Run, ranked: Sequence[str], gathered: Mapping[str, Cells] | None = None
+) -> tuple[HeatMap, ...]:
     """Return the map of each per-layer metric that is logged; `ranked` layers are kept first.
 
-    Only the cells are held, of one block of layers at a time.
+    `gathered` has the cells of the metrics that were read before; the others are read here.
     """
-    made = (_map(run, metric, ranked) for metric in _METRICS if run.layers.get(metric))
-    return tuple(one for one in made if one is not None)
+    known = gathered or {}
+    made = []
+    for metric in _METRICS:
+        if run.layers.get(metric):
+            cells = known.get(metric) or _read(run, metric)
+            if cells is not None and cells.edges.size > 1 and cells.layers:
+                made.append(_map(metric, cells, ranked))
+    return tuple(made)
 
 
-def _map(run: Run, metric: str, ranked: Sequence[str]) -> HeatMap | None:
-    names = run.layers[metric]
-    kept = _kept(names, ranked)
-    edges = _edges(run)
-    if edges.size < 2:
-        return None
-    rows: dict[str, tuple[F64, I64]] = {}
-    for block in run.layer_blocks(metric):
-        part = _cells(block, kept, edges)
-        for place, layer in enumerate(part.layers):
-            rows[layer] = part.value[place], part.bad[place]
-    shown = [name for name in names if name in rows]
-    if not shown:
-        return None
+def _read(run: Run, metric: str) -> Cells | None:
+    edges = edges_of(run)
+    parts = [cells_of(block, edges, medians(block)) for block in run.layer_blocks(metric)]
+    return joined(parts) if parts else None
+
+
+def _map(metric: str, cells: Cells, ranked: Sequence[str]) -> HeatMap:
+    kept = _kept(cells.layers, ranked)
+    rows = [j for j, name in enumerate(cells.layers) if name in kept]
     return HeatMap(
         metric=metric,
-        layers=tuple(shown),
-        first_step=tuple(int(s) for s in edges[:-1]),
-        last_step=tuple(int(s) - 1 for s in edges[1:]),
-        value=tuple(
-            tuple(None if np.isnan(v) else round(float(v), 3) for v in rows[name][0])
-            for name in shown
-        ),
-        bad=tuple(tuple(("", "NaN", "Inf")[b] for b in rows[name][1]) for name in shown),
-        left_out=len(names) - len(shown),
+        layers=tuple(cells.layers[j] for j in rows),
+        first_step=tuple(int(s) for s in cells.edges[:-1]),
+        last_step=tuple(int(s) - 1 for s in cells.edges[1:]),
+        value=tuple(_values(cells.level[j]) for j in rows),
+        bad=tuple(_marks(cells.bad[j]) for j in rows),
+        left_out=len(cells.layers) - len(rows),
+        blocks=_blocks(cells),
     )
+
+
+def _blocks(cells: Cells) -> tuple[HeatBlock, ...]:
+    """The model's blocks over time, neighbours joined where they are very many; () where alone."""
+    parts = parts_of(cells.layers)
+    if len(parts) == len(cells.layers):
+        return ()
+    place = {name: j for j, name in enumerate(cells.layers)}
+    out = []
+    for group in np.array_split(np.arange(len(parts)), min(len(parts), MOST_LAYERS)):
+        some = [parts[i] for i in group.tolist()]
+        layers = [layer for _, inside in some for layer in inside]
+        level, bad = merged(cells, [place[layer] for layer in layers])
+        name = some[0][0] if len(some) == 1 else f"{some[0][0]} to {some[-1][0]}"
+        out.append(HeatBlock(name, len(layers), _values(level), _marks(bad)))
+    return tuple(out)
 
 
 def _kept(names: Sequence[str], ranked: Sequence[str]) -> set[str]:
     if len(names) <= MOST_LAYERS:
         return set(names)
-    kept = {name for name in ranked[:RANKED] if name in set(names)}
+    there = set(names)
+    kept = {name for name in ranked[:RANKED] if name in there}
     rest = [name for name in names if name not in kept]
     even = np.linspace(0, len(rest) - 1, MOST_LAYERS - len(kept)).astype(int)
     return kept | {rest[i] for i in even.tolist()}
 
 
-def _edges(run: Run) -> I64:
-    """Steps at which cells begin, and one past the last; each at least one step wide."""
-    steps = [s for one in run.segments for s in (one.first_step, one.last_step)]
-    if not steps:
-        return np.zeros(0, dtype=np.int64)
-    first, last = min(steps), max(steps)
-    return np.unique(
-        np.linspace(first, last + 1, min(CELLS, last - first + 1) + 1).astype(np.int64)
-    )
+def _values(level: F32) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(v) else round(float(v), 3) for v in level)
 
 
-def _cells(block: LayerBlock, kept: set[str], edges: I64) -> _Rows:
-    columns = [j for j, layer in enumerate(block.layers) if layer in kept]
-    shape = (len(columns), edges.size - 1)
-    value, bad = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
-    border = np.searchsorted(block.step, edges)
-    filled = np.flatnonzero(np.diff(border) > 0)
-    if columns and filled.size:
-        x, logged = block.value[:, columns], block.logged[:, columns]
-        finite = np.where(logged & np.isfinite(x) & (x > 0), x, np.nan)
-        start = border[filled]
-        middle = _median(finite)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            high = np.log10(np.fmax.reduceat(finite, start, axis=0) / middle)
-            low = np.log10(np.fmin.reduceat(finite, start, axis=0) / middle)
-        value[:, filled] = np.where(np.abs(high) >= np.abs(low), high, low).T
-        nan = np.logical_or.reduceat(logged & np.isnan(x), start, axis=0)
-        inf = np.logical_or.reduceat(logged & np.isinf(x), start, axis=0)
-        bad[:, filled] = np.where(inf, 2, np.where(nan, 1, 0)).T
-    return _Rows(tuple(block.layers[j] for j in columns), value, bad)
-
-
-def _median(finite: F64) -> F64:
-    """Median of each column's finite values, NaN where there is none."""
-    return np.array(
-        [float(np.median(c[~np.isnan(c)])) if (~np.isnan(c)).any() else np.nan for c in finite.T]
-    )
+def _marks(bad: I8) -> tuple[str, ...]:
+    return tuple(_BAD[b] for b in bad.tolist())

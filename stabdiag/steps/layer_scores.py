@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from stabdiag.rules.limits import Limits
 from stabdiag.steps.layer_stats import LayerStats
 from stabdiag.steps.roles import Role, role_of
 
+Kind = Literal["", "gradient", "growth", "jump", "start"]  # the sign that a score is from
 OVER_MEDIAN = 2.0  # a layer counts for no more than this many times its ratio to the median layer
 
 
@@ -35,6 +37,7 @@ class LayerScore:
     median_ratio: float
     peer_ratio: float
     consistent: float
+    tenfold: float
     growth: float
     growth_ratio: float
     onset_jump: float
@@ -45,6 +48,7 @@ class LayerScore:
     bad_step: int
     score: float
     why: str
+    kind: Kind
 
 
 def score_layers(
@@ -60,23 +64,24 @@ def score_layers(
     names = list(dict.fromkeys([*(grad.layers if grad else ()), *(param.layers if param else ())]))
     roles = {n: role_of(n) for n in names}
     caps = _limits(roles, limits)
-    g = _gradients(grad, roles, caps) if grad else {}
+    tenfold = limits(DOMINANT_LAYER, "handbook_ratio")
+    g = _gradients(grad, roles, caps, tenfold) if grad else {}
     p = _norms(param, roles) if param else {}
     out = []
     for order, name in enumerate(names):
-        ratio, median, consistent, peak, left, bad_g = g.get(
-            name, (np.nan, np.nan, 0.0, np.nan, -1, -1)
+        ratio, median, consistent, tenfold, peak, left, bad_g = g.get(
+            name, (np.nan, np.nan, 0.0, 0.0, np.nan, -1, -1)
         )
         grow, grow_ratio, jump, usual, start, bad_p = p.get(
             name, (np.nan, np.nan, 0.0, 0.0, np.nan, -1)
         )
         bad = min((b for b in (bad_g, bad_p) if b >= 0), default=-1)
-        score, why = _combine(
+        score, why, kind = _combine(
             roles[name], caps[name], ratio, consistent, grow, grow_ratio, jump, usual, start, limits
         )
         out.append(
-            LayerScore(name, roles[name], order, caps[name], median, ratio, consistent, grow, grow_ratio, jump, usual,
-                start, peak, left, bad, score, why,
+            LayerScore(name, roles[name], order, caps[name], median, ratio, consistent, tenfold, grow, grow_ratio,
+                jump, usual, start, peak, left, bad, score, why, kind,
             )
         )  # fmt: skip
     return out
@@ -100,8 +105,8 @@ def _limits(roles: dict[str, Role], limits: Limits) -> dict[str, float]:
 
 
 def _gradients(
-    stats: LayerStats, roles: dict[str, Role], caps: dict[str, float]
-) -> dict[str, tuple[float, float, float, float, int, int]]:
+    stats: LayerStats, roles: dict[str, Role], caps: dict[str, float], tenfold: float
+) -> dict[str, tuple[float, float, float, float, float, int, int]]:
     sample = stats.sample
     overall = _nanmedian(sample, axis=1)
     peers: dict[str, list[int]] = {}
@@ -124,6 +129,7 @@ def _gradients(
             if np.isfinite(to_median).any()
             else np.nan,
             float(np.mean(ratio[ok] > caps[name])) if ok.any() else 0.0,
+            float(np.mean(ratio[ok] >= tenfold)) if ok.any() else 0.0,
             float(stats.peak_score[j]),
             int(stats.left_step[j]),
             int(stats.bad_step[j]),
@@ -170,13 +176,17 @@ def _combine(
     usual: float,
     start: float,
     limits: Limits,
-) -> tuple[float, str]:
-    parts: list[tuple[float, str]] = [(0.0, "")]
+) -> tuple[float, str, Kind]:
+    parts: list[tuple[float, str, Kind]] = [(0.0, "", "")]
     end = role.role in ("embedding", "head", "other") and role.depth is None
     if np.isfinite(ratio) and ratio > 1 and (consistent > 0 or ratio > 0.3 * cap):
         weight = 1.0 if role.matrix else 0.6
         parts.append(
-            (weight * np.log(ratio) / np.log(cap), f"gradient {ratio:.3g} times its peers'")
+            (
+                weight * np.log(ratio) / np.log(cap),
+                f"gradient {ratio:.3g} times its peers'",
+                "gradient",
+            )
         )
     if role.matrix and np.isfinite(growth_ratio) and growth_ratio > 1 and growth > 1:
         least = limits(PARAM_PARTS, "min_head_growth" if end else "min_growth_ratio")
@@ -184,6 +194,7 @@ def _combine(
             (
                 1.2 * np.log(growth_ratio) / np.log(least),
                 f"norm grew {growth:.3g} times, {growth_ratio:.3g} times its peers'",
+                "growth",
             )
         )
     if (
@@ -191,16 +202,18 @@ def _combine(
         and jump > limits(TENSOR_JUMP, "min_log_change")
         and usual > limits(TENSOR_JUMP, "min_usual")
     ):
-        parts.append((1.0 + jump, f"norm jumped by {np.expm1(min(jump, 50.0)):.0%} at the onset"))
+        text = f"norm jumped by {np.expm1(min(jump, 50.0)):.0%} at the onset"
+        parts.append((1.0 + jump, text, "jump"))
     if role.matrix and np.isfinite(start) and start > 2:
         parts.append(
             (
                 np.log(start) / np.log(limits(INITIAL_IMBALANCE, "min_ratio")),
                 f"starts {start:.3g} times above every other",
+                "start",
             )
         )
-    best, why = max(parts)
-    return float(best), why
+    best, why, kind = max(parts)
+    return float(best), why, kind
 
 
 def _log_median(value: F64) -> F64:

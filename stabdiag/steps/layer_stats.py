@@ -8,6 +8,7 @@ import numpy as np
 
 from stabdiag.model import F64, I64, LayerBlock, Mask, Run
 from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.steps.layer_cells import Cells, cells_of, edges_of, joined
 
 SAMPLES = 200  # rows kept of each layer for ratios over time
 BEFORE = 100  # rows before an onset that make a layer's baseline
@@ -26,9 +27,10 @@ class LayerStats:
     non-finite value (-1: none), `bad_share` the share of them. `jump`: largest absolute change of
     the log between two logged rows after the first tenth, `jump_usual` times the usual one;
     `onset_jump` the same near the onset only. `marked` [K, L] holds the rows at the steps asked
-    for.
+    for. `cells` is the metric over time, for a reader to look at.
     """
 
+    metric: str
     layers: tuple[str, ...]
     median: F64
     first: F64
@@ -44,6 +46,7 @@ class LayerStats:
     jump_usual: F64
     onset_jump: F64
     marked: F64
+    cells: Cells
 
 
 def gather(
@@ -56,17 +59,20 @@ def gather(
     """
     if not run.layers.get(metric):
         return None
-    parts = [_block(b, onset, marked) for b in run.layer_blocks(metric)]
+    edges = edges_of(run)
+    parts = [_block(b, onset, marked, edges) for b in run.layer_blocks(metric)]
     parts = [p for p in parts if p.layers]
     if not parts:
         return None
     same = all(np.array_equal(p.sample_step, parts[0].sample_step) for p in parts)
     rows = min(p.sample.shape[0] for p in parts)
     return LayerStats(
+        metric=metric,
         layers=tuple(name for p in parts for name in p.layers),
         sample=np.concatenate([p.sample[:rows] for p in parts], axis=1),
         sample_step=parts[0].sample_step if same else parts[0].sample_step[:rows],
         marked=np.concatenate([p.marked for p in parts], axis=1),
+        cells=joined([p.cells for p in parts]),
         **{
             key: np.concatenate([getattr(p, key) for p in parts])
             for key in (
@@ -86,7 +92,7 @@ def gather(
     )
 
 
-def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> LayerStats:
+def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...], edges: I64) -> LayerStats:
     value, step = block.value, block.step
     n, count = value.shape
     ok = block.logged & np.isfinite(value) & (value > 0)
@@ -129,10 +135,12 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...]) -> Lay
             _around(log, s, onset, j, out, marks)
     sample = np.where(ok[rows], value[rows], np.nan)
     return LayerStats(
+        metric=block.metric,
         layers=block.layers,
         sample=sample,
         sample_step=step[rows],
         marked=_rows_at(block, ok, marked),
+        cells=cells_of(block, edges, out["median"]),
         median=out["median"],
         first=out["first"],
         last=out["last"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from stabdiag.rules.layers import (
 )
 from stabdiag.steps import layer_numerics, norm_parting
 from stabdiag.steps.layer_blips import SameLayers, marked_steps, same_layers
+from stabdiag.steps.layer_block import block_of
+from stabdiag.steps.layer_cells import Cells
 from stabdiag.steps.layer_moment import usual_shares
 from stabdiag.steps.layer_scores import LayerScore, score_layers
 from stabdiag.steps.layer_stats import LayerStats, gather
@@ -38,6 +41,8 @@ class LayersResult:
     guilty: tuple[str, ...]
     block: tuple[str, ...]
     scores: tuple[LayerScore, ...] = ()
+    broken: tuple[str, ...] = ()  # of `guilty`, where they are named for not being finite
+    cells: Mapping[str, Cells] = field(default_factory=dict)  # by metric, of those that were read
 
 
 def bisect(timeline: Timeline) -> LayersResult:
@@ -78,7 +83,7 @@ def bisect(timeline: Timeline) -> LayersResult:
             s.layer
             for s in ranked
             # where many jumped at once no single one is at fault
-            if s.score >= GUILTY and not vanished and not (many and s.why.startswith("norm jumped"))
+            if s.score >= GUILTY and not vanished and not (many and s.kind == "jump")
         )[:3]
     )
     if parted and not guilty:
@@ -90,9 +95,16 @@ def bisect(timeline: Timeline) -> LayersResult:
     looked = [f"{len(scores)} layers"]
     looked += ["grad norms"] if grad is not None else []
     looked += ["parameter norms"] if param is not None else []
-    block = _contiguous(guilty, [s.layer for s in scores])
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))
-    return LayersResult(outcome, _records(ranked, grad), guilty, block, tuple(scores))
+    return LayersResult(
+        outcome=outcome,
+        ranks=_records(ranked, grad),
+        guilty=guilty,
+        block=block_of(guilty, scores, view.limits, born=bool(broken) and main is not None),
+        scores=tuple(scores),
+        broken=broken,
+        cells={stats.metric: stats.cells for stats in (grad, param) if stats is not None},
+    )
 
 
 def _norm_scales(
@@ -328,12 +340,6 @@ def _ranked(scores: list[LayerScore], broken: tuple[str, ...]) -> list[LayerScor
     )
 
 
-def _contiguous(guilty: tuple[str, ...], order: list[str]) -> tuple[str, ...]:
-    """The smallest contiguous part of the model, in its own order, that holds the guilty layers."""
-    at = [order.index(g) for g in guilty if g in order]
-    return tuple(order[min(at) : max(at) + 1]) if at else ()
-
-
 def _records(ranked: list[LayerScore], grad: LayerStats | None) -> tuple[LayerRank, ...]:
     share = usual_shares(grad) if grad is not None else {}
 
@@ -355,6 +361,8 @@ def _records(ranked: list[LayerScore], grad: LayerStats | None) -> tuple[LayerRa
             rank=i + 1,
             why=s.why,
             consistent=known(s.consistent) if np.isfinite(s.peer_ratio) else None,
+            tenfold=known(s.tenfold) if np.isfinite(s.peer_ratio) else None,
+            small=not s.role.matrix,
             share=known(share.get(s.layer, np.nan)),
             order=s.order,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 DEPTH = re.compile(r"(?:^|[._/])(\d+)(?=[._/]|$)")
@@ -61,3 +62,20 @@ def _role(names: set[str], name: str) -> str:
     if names & HEAD or any(w.endswith("head") for w in names):
         return "head"
     return "other"
+
+
+def parts_of(order: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The model in parts in its own order: a block of one depth each, other modules alone."""
+    parts: dict[str, list[str]] = {}
+    for layer in order:
+        parts.setdefault(part_of(layer), []).append(layer)
+    return list(parts.items())
+
+
+def part_of(layer: str) -> str:
+    """The path of a layer up to its block's number; the module's path where it has none."""
+    number = DEPTH.search(layer)
+    if number is not None:
+        return layer[: number.end()]
+    module, _, tensor = layer.rpartition(".")
+    return module if module and tensor in ("weight", "bias") else layer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stabdiag.findings import LayerPlan, PlanMove, Verdict
 from stabdiag.steps.layers import LayersResult
-from stabdiag.steps.roles import role_of
+from stabdiag.steps.roles import part_of, parts_of
 
 _NAMED = 3  # layers with a move of their own
 
@@ -23,7 +23,7 @@ def plan(layers: LayersResult, verdict: Verdict) -> LayerPlan | None:
     order = [s.layer for s in layers.scores]
     if verdict.cause == "none" or not order:
         return None
-    parts = _parts(order)
+    parts = parts_of(order)
     runs = max(1, math.ceil(math.log2(len(parts)))) if len(parts) > 1 else 0
     if layers.block and layers.guilty:
         verb = "stands" if len(layers.guilty) == 1 else "stand"
@@ -34,28 +34,6 @@ def plan(layers: LayersResult, verdict: Verdict) -> LayerPlan | None:
         return None
     reason = "the log does not single out a layer: halve the model"
     return LayerPlan((), reason, _halving(parts), runs, outline((), verdict))
-
-
-def _parts(order: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The model in parts in its own order: a block of one depth each, other layers alone."""
-    parts: list[tuple[str, list[str]]] = []
-    for layer in order:
-        name = _part_of(layer)
-        if parts and parts[-1][0] == name:
-            parts[-1][1].append(layer)
-        else:
-            parts.append((name, [layer]))
-    return parts
-
-
-def _part_of(layer: str) -> str:
-    """The path of a layer up to its block's number; the module's path where it has none."""
-    depth = role_of(layer).depth
-    if depth is None:
-        module, _, tensor = layer.rpartition(".")
-        return module if module and tensor in ("weight", "bias") else layer
-    head, mark, _ = layer.partition(f"{depth}.")
-    return f"{head}{mark}".rstrip(".") if mark else layer
 
 
 def _named(layers: Sequence[str]) -> str:
@@ -81,7 +59,7 @@ def _named_moves(
             )
         )
     names = [name for name, _ in parts]
-    first, last = _part_of(block[0]), _part_of(block[-1])
+    first, last = part_of(block[0]), part_of(block[-1])
     if len(parts) > 2 and first in names and last in names:
         rest = [
             name

@@ -14,6 +14,8 @@ from stabdiag.findings import (
     Episode,
     Evidence,
     Finding,
+    HeatBlock,
+    HeatMap,
     LayerMoment,
     LayerPlan,
     LayerRank,
@@ -102,6 +104,7 @@ def diverged_report() -> Report:
             ratio=(None, 31.0),
             usual=(1.0, 1.2),
         ),
+        heat_maps=(_heat_map(),),
         lr_phases=(LrPhase("warmup", 0, 400), LrPhase("decay", 400, 1999)),
         close_up=CloseUp(690, 730, _near()),
     )
@@ -384,6 +387,7 @@ def _layers() -> tuple[LayerRank, ...]:
         consistent=0.93,
         share=0.71,
         order=9,
+        tenfold=0.98,
     )
     hostile = replace(
         first,
@@ -411,6 +415,22 @@ def _layers() -> tuple[LayerRank, ...]:
         for depth in range(10)
     )
     return first, hostile, *rest
+
+
+def _heat_map() -> HeatMap:
+    """Ten cells of two layers: one rises to Inf, the other falls to zero and turns NaN."""
+    rising = (None, 0.0, 0.1, 0.0, 0.0, 0.1, 0.5, 1.0, 2.5, None)
+    falling = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -1.5, -INF, -1.0)
+    return HeatMap(
+        metric="grad_norm",
+        layers=("layers.3.attn.out_proj.weight", HOSTILE_LAYER),
+        first_step=tuple(range(0, 2000, 200)),
+        last_step=tuple(range(199, 2000, 200)),
+        value=(rising, falling),
+        bad=(("",) * 9 + ("Inf",), ("",) * 9 + ("NaN",)),
+        left_out=10,
+        blocks=(HeatBlock("layers.3", 11, rising, ("",) * 9 + ("Inf",)),),
+    )
 
 
 def _charts() -> tuple[ChartSeries, ...]:

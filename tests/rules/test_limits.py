@@ -16,7 +16,7 @@ from stabdiag.errors import UsageError
 from stabdiag.model import Run
 from stabdiag.rules import CATALOGUE
 from stabdiag.settings import Settings
-from tests.make_runs import healthy, run_from, run_of, spike
+from tests.make_runs import healthy, healthy_layers, run_from, run_of, spike
 
 FOLDER = Path(__file__).resolve().parent
 USUAL = {
@@ -102,6 +102,13 @@ def a_rate_near_its_floor() -> Run:
     return run_from(columns)
 
 
+def two_loud_layers_far_apart() -> Run:
+    layers = healthy_layers(400, blocks=8)
+    layers["grad_norm/h.1.mlp.c_fc.weight"] *= 60.0
+    layers["grad_norm/h.6.attn.c_proj.weight"] *= 60.0
+    return run_from(healthy(400), layers=layers)
+
+
 # where the bad and good logs of a rule can't show a limit
 EXTRA: dict[str, Callable[[], Run]] = {
     "SD101.false_alarms": a_lone_spike_within_the_noise,
@@ -111,6 +118,7 @@ EXTRA: dict[str, Callable[[], Run]] = {
     "SD303.warmup": an_early_search_for_the_scale,
     "SD304.min_fall": a_scale_that_comes_back_from_far_below,
     "SD304.min_lasting_fall": a_scale_on_a_floor,
+    "SD402.max_block": two_loud_layers_far_apart,
     "SD501.min_uniform_ratio": a_start_with_a_known_vocabulary,
     "SD501.min_fall": a_transient_of_both,
     "SD706.floor": a_rate_near_its_floor,
@@ -126,9 +134,17 @@ def logs_of(key: str) -> tuple[Run, ...]:
 
 
 def outcome(run: Run, key: str, value: float) -> tuple[object, ...]:
-    """All that a limit can move: findings with their numbers, verdict, causes, monitoring."""
+    """All that a limit can move: findings with their numbers, verdict, causes, layers, monitoring."""
     report = diagnose(run, Settings(thresholds={key: value}))
-    return (report.findings, report.verdict, report.causes, report.monitoring, report.episodes)
+    layers = (report.layers, report.layer_plan)
+    return (
+        report.findings,
+        report.verdict,
+        report.causes,
+        report.monitoring,
+        report.episodes,
+        *layers,
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 
+from stabdiag.diagnose import diagnose
 from stabdiag.reporters.blocks import Drawing
 from stabdiag.reporters.heat_chart import heat_chart
 from stabdiag.reporters.view import View
-from stabdiag.steps.heat_map import CELLS, MOST_LAYERS, heat_maps
-from tests.make_runs import healthy, run_from
+from stabdiag.settings import Settings
+from stabdiag.steps.heat_map import MOST_LAYERS, heat_maps
+from stabdiag.steps.layer_cells import CELLS
+from tests.make_runs import healthy, healthy_layers, run_from
 
 POINTS = 4000
 
@@ -76,3 +79,38 @@ def test_the_drawing_fits_and_marks_what_is_not_finite() -> None:
             assert row.rstrip().endswith("N")
             assert any("onset" in line for line in drawn.lines)
             assert not ascii_only or all(line.isascii() for line in drawn.lines)
+
+
+def test_zero_is_neither_missing_nor_small() -> None:
+    grid = layers(3)
+    grid["grad_norm/h.0.mlp.c_fc.weight"] = [0.0] * POINTS
+    grid["grad_norm/h.1.mlp.c_fc.weight"][2000] = 0.0
+    grid["grad_norm/h.2.mlp.c_fc.weight"][1000:1002] = [0.0, 1e6]
+    (made,) = heat_maps(run_from(healthy(POINTS), layers=grid), ())
+    assert set(made.value[0]) == {-math.inf}
+    assert [v for v in made.value[1] if v == -math.inf] == [-math.inf]
+    assert max(v for v in made.value[2] if v is not None) > 5.9  # not hidden by the zero beside it
+
+
+def test_a_block_shows_what_any_of_its_layers_does() -> None:
+    rng = np.random.default_rng(5)
+    names = [f"h.{i}.{part}" for i in range(70) for part in ("attn.weight", "mlp.weight")]
+    grid: dict[str, list[float | None]] = {
+        f"grad_norm/{n}": np.exp(0.1 * rng.standard_normal(400)).tolist() for n in names
+    }
+    grid["grad_norm/h.41.mlp.weight"][200] = 500.0
+    grid["grad_norm/h.69.attn.weight"][399] = math.nan
+    (made,) = heat_maps(run_from(healthy(400), layers=grid), ())
+    assert made.left_out == 140 - MOST_LAYERS
+    assert [one.name for one in made.blocks] == [f"h.{i}" for i in range(70)]
+    assert sum(one.layers for one in made.blocks) == 140
+    loud = [one.name for one in made.blocks if max(v or 0.0 for v in one.value) > 2.0]
+    assert loud == ["h.41"]
+    assert [one.name for one in made.blocks if any(one.bad)] == ["h.69"]
+
+
+def test_cells_read_with_the_scores_are_those_read_alone() -> None:
+    run = run_from(healthy(300), layers=healthy_layers(300))
+    made = diagnose(run, Settings())
+    assert made.heat_maps == heat_maps(run, [one.layer for one in made.layers])
+    assert [one.metric for one in made.heat_maps] == ["grad_norm", "param_norm"]

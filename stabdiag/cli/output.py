@@ -26,7 +26,8 @@ def view_for(*, color: bool, to_file: bool) -> View:
     return View(
         width=min(WIDEST, max(NARROWEST, columns)),
         color=color and terminal and _terminal_has_color(),
-        ascii_only=not _encodes(sys.stdout, _NEEDED),
+        ascii_only=not _encodes(sys.stdout, _NEEDED)
+        or (terminal and os.environ.get("TERM") == "dumb"),
     )
 
 

@@ -60,13 +60,15 @@ class Items:
 class Table:
     """Columns under names; `right` are the indices of the columns of numbers.
 
-    A column of text may be wrapped, but to no less than `narrowest` columns of the terminal.
+    A column of text may be wrapped, but to no less than `narrowest` columns of the terminal; those
+    of `short` hold names, which are cut in the middle instead, before any other is narrowed.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Words, ...], ...]
     right: tuple[int, ...] = ()
     narrowest: int = 18
+    short: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from stabdiag.reporters.blocks import (
     Tone,
     Words,
 )
+from stabdiag.reporters.layer_names import shortened
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
 from stabdiag.reporters.wrapping import GLUE, breaks
@@ -112,6 +113,8 @@ def _table(table: Table, view: View) -> list[Text]:
     widths = _column_widths([header, *cells], table, view.width - 1)
     if widths is None:
         return _stacked(table, view)
+    for place in table.short:
+        _shorten(cells, place, widths[place])
     lines: list[Text] = []
     for row in [header, *cells]:
         wrapped = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
@@ -127,10 +130,20 @@ def _table(table: Table, view: View) -> list[Text]:
     return lines
 
 
+def _shorten(cells: list[list[Text]], place: int, width: int) -> None:
+    """Cut the names of one column to its width."""
+    names = [row[place].plain for row in cells]
+    for row, short in zip(cells, shortened(names, width), strict=True):
+        if short != row[place].plain:
+            style = row[place].spans[0].style if row[place].spans else ""
+            row[place] = Text().append(short, style=style)
+
+
 def _column_widths(rows: Sequence[Sequence[Text]], table: Table, width: int) -> list[int] | None:
     """Return the columns' widths, the widest text columns narrowed; None where it can't fit."""
     widths = [max(row[place].cell_len for row in rows) for place in range(len(rows[0]))]
-    flexible = [place for place in range(len(widths)) if place not in table.right]
+    flexible = list(table.short)
+    flexible = flexible or [p for p in range(len(widths)) if p not in table.right]
     while (excess := sum(widths) + GAP * (len(widths) - 1) - width) > 0:
         widest = max(flexible, key=lambda place: widths[place], default=None)
         if widest is None or widths[widest] <= table.narrowest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stabdiag.findings import Episode, LayerMoment, LayerPlan, Report
+from stabdiag.findings import Episode, Report
 from stabdiag.reporters.blocks import (
     Blank,
     Block,
@@ -21,27 +21,23 @@ from stabdiag.reporters.blocks import (
 )
 from stabdiag.reporters.chart_pages import chart_section, drawing
 from stabdiag.reporters.first_screen import (
-    actions,
     episode_kind,
     handbook_reading,
     header,
     lead,
 )
-from stabdiag.reporters.heat_chart import heat_chart
-from stabdiag.reporters.numbers import count, number, times
+from stabdiag.reporters.layer_pages import layers_page
+from stabdiag.reporters.numbers import number, times
 from stabdiag.reporters.sections import (
     findings_section,
-    layers_section,
     monitoring_section,
     notes_section,
     section,
-    shared_path,
     steps_section,
 )
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
-_SHOWN_LAYERS = 12
 _DRAWN = ("loss", "grad_norm", "lr", "loss_scale")
 
 
@@ -131,76 +127,6 @@ def _numerics(report: Report, view: View) -> tuple[Block, ...]:
     return (*section("Chart", drawn), Heading("Series"), table)
 
 
-def _layers(report: Report, view: View) -> tuple[Block, ...]:
-    """The ranking, the layers at the step asked for, how to bisect, a reproduction to paste."""
-    if not report.layers:
-        return ()
-    return (
-        *section("Layers", layers_section(report.layers, shown=_SHOWN_LAYERS)),
-        *_heat(report, view),
-        *_moment(report.layer_moment),
-        *_plan(report.layer_plan),
-        *section("Do this next", actions(report)),
-    )
-
-
-def _heat(report: Report, view: View) -> tuple[Block, ...]:
-    first = [one.layer for one in report.layers]
-    drawn = (heat_chart(m, first, report.verdict.onset_step, view) for m in report.heat_maps[:1])
-    return tuple(block for blocks in drawn for block in (Heading("Layers over time"), *blocks))
-
-
-def _moment(moment: LayerMoment | None) -> tuple[Block, ...]:
-    if moment is None:
-        return ()
-    prefix = shared_path(moment.layers)
-    rows = tuple(
-        (
-            words(Span(layer.removeprefix(prefix), "strong")),
-            words(number(value)),
-            words("-" if share is None else f"{100 * share:.0f} %"),
-            words(times(ratio)),
-            words(times(usual)),
-        )
-        for layer, value, share, ratio, usual in list(
-            zip(moment.layers, moment.value, moment.share, moment.ratio, moment.usual, strict=True)
-        )[:_SHOWN_LAYERS]
-    )
-    names = ("layer", moment.metric, "of norm", "of median", "usually")
-    below = [f" names without {prefix}"] if prefix else []
-    if moment.step != moment.asked:
-        below.append(f" step {moment.step} is the last logged one up to {moment.asked}")
-    return (
-        Heading(f"Layers at step {moment.step}"),
-        Table(names, rows, right=(1, 2, 3, 4)),
-        *(Paragraph(prose(line, "dim")) for line in below),
-    )
-
-
-def _plan(plan: LayerPlan | None) -> tuple[Block, ...]:
-    """How to bisect: the block, the moves with what each tells, the outline."""
-    if plan is None:
-        return ()
-    block = "none named" if not plan.block else plan.block[0]
-    if len(plan.block) > 1:
-        block = f"{plan.block[0]} to {plan.block[-1]} ({count(len(plan.block), 'layer')})"
-    rows = [
-        (words(Span("block", "dim")), words(Span(block, "strong"))),
-        (words(), words(plan.reason)),
-    ]
-    if plan.runs:
-        text = f"by halves it takes {count(plan.runs, 'run')}"
-        rows.append((words(Span("else", "dim")), words(text)))
-    for place, move in enumerate(plan.moves, start=1):
-        rows.append((words(f"{place}."), words(move.do)))
-        rows.append((words(), words(Span(move.tells, "dim"))))
-    return (
-        Heading("Bisect it"),
-        Labelled(tuple(rows)),
-        *section("Minimal reproduction", _code(plan.outline, "")),
-    )
-
-
 def _audit(report: Report, view: View) -> tuple[Block, ...]:
     """The score, each metric with what is asked and found, what the gaps cost, what to add."""
     audit = report.audit
@@ -252,6 +178,6 @@ def _code(lines: tuple[str, ...], below: str) -> tuple[Block, ...]:
 _BODIES: Mapping[str, Callable[[Report, View], tuple[Block, ...]]] = {
     "timeline": _timeline,
     "numerics": _numerics,
-    "layers": _layers,
+    "layers": layers_page,
     "audit": _audit,
 }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stabdiag.findings import (
     CauseRank,
     Evidence,
     Finding,
-    LayerRank,
     MonitorItem,
     Report,
     Severity,
@@ -22,14 +20,13 @@ from stabdiag.reporters.blocks import (
     Labelled,
     Paragraph,
     Span,
-    Table,
     Tone,
     Words,
     prose,
     words,
 )
 from stabdiag.reporters.first_screen import LEAST_SHOWN, cause_name
-from stabdiag.reporters.numbers import count, nats, number, percent, steps, times
+from stabdiag.reporters.numbers import nats, number, percent, steps
 
 STATUS_TONES: Mapping[Status, Tone] = {"found": "bad", "clear": "good", "skipped": "warn"}
 _SEVERITY_TONES: Mapping[Severity, Tone] = {
@@ -39,9 +36,6 @@ _SEVERITY_TONES: Mapping[Severity, Tone] = {
 }
 _SHOWN_CAUSES = 3
 _SHOWN_OF_RULE = 3
-_SHOWN_LAYERS = 10
-_SHOWN_REASONS = 5
-_MOST_BEGIN = 0.6  # of the names: such a beginning is said once
 _SHOWN_ROWS = 5  # file lines named in a note
 
 
@@ -134,61 +128,6 @@ def _source(at: Sequence[int], series: Sequence[str]) -> str:
     place = steps(min(at), max(at)) if at else ""
     text = "; ".join(part for part in (place, ", ".join(series)) if part)
     return f" ({text})" if text else ""
-
-
-def layers_section(layers: Sequence[LayerRank], shown: int = _SHOWN_LAYERS) -> tuple[Block, ...]:
-    """Return the ranking of layers, and what the figures of the first of them say in words."""
-    prefix = shared_path([layer.layer for layer in layers])
-    rows = tuple(
-        (
-            words(Span(layer.layer.removeprefix(prefix), "strong")),
-            words(layer.role.replace("attention", "attn").replace("_", " ")),
-            words(times(layer.ratio_to_median)),
-            words(times(layer.ratio_to_peers)),
-            words(_share(layer.consistent)),
-            words(_share(layer.share)),
-            words(times(layer.param_growth)),
-            words("-" if layer.onset_step is None else str(layer.onset_step)),
-        )
-        for layer in layers[:shown]
-    )
-    header = ("layer", "role", "median", "peers", "time", "norm", "growth", "onset")
-    blocks: tuple[Block, ...] = (Table(header, rows, right=(2, 3, 4, 5, 6, 7), narrowest=9),)
-    legend = (
-        " gradient as a multiple of the median layer's and of its peers', share of the time it is "
-    )
-    legend += "out of proportion, usual share of the global norm's square, growth of the weights"
-    below = [f" names without {prefix}"] if prefix else []
-    if len(layers) > shown:
-        below.append(f" and {count(len(layers) - shown, 'layer')} more; `--format json` has all")
-    blocks += tuple(Paragraph(prose(line, "dim")) for line in (*below, legend))
-    said = [layer for layer in layers[:shown] if layer.why][:_SHOWN_REASONS]
-    reasons = tuple(
-        (words(f"{one.rank}."), prose(f"{one.layer.removeprefix(prefix)}: {one.why}"))
-        for one in said
-    )
-    return (*blocks, Labelled(reasons)) if reasons else blocks
-
-
-def shared_path(names: Sequence[str]) -> str:
-    """Return the modules that most names begin with, as "transformer."; "" where there are none."""
-    prefix = ""
-    while True:
-        heads = Counter(
-            name[len(prefix) :].partition(".")[0]
-            for name in names
-            if name.startswith(prefix) and "." in name[len(prefix) :]
-        )
-        if not heads:
-            return prefix
-        head, most = min(heads.items(), key=lambda item: (-item[1], item[0]))
-        if most < _MOST_BEGIN * len(names):
-            return prefix
-        prefix += f"{head}."
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f} %"
 
 
 def monitoring_section(items: Sequence[MonitorItem]) -> tuple[Block, ...]:

@@ -6,19 +6,21 @@ from stabdiag.findings import Report
 from stabdiag.reporters.blocks import Block
 from stabdiag.reporters.chart_pages import STORY, chart_section
 from stabdiag.reporters.first_screen import first_screen
+from stabdiag.reporters.layer_pages import ranking
 from stabdiag.reporters.layout import laid_out
 from stabdiag.reporters.part_pages import part_page
 from stabdiag.reporters.sections import (
     checks_section,
     evidence_section,
     findings_section,
-    layers_section,
     monitoring_section,
     notes_section,
     section,
     steps_section,
 )
 from stabdiag.reporters.view import View
+
+_SHOWN_LAYERS = 10
 
 
 def render(report: Report, view: View) -> str:
@@ -33,16 +35,20 @@ def render_part(report: Report, part: str, view: View) -> str:
 
 def page(report: Report, view: View) -> tuple[Block, ...]:
     """Return the blocks of the whole report, the verdict first."""
-    return (*first_screen(report), *chart_section(report, STORY, view), *details(report))
+    return (
+        *first_screen(report),
+        *chart_section(report, STORY, view),
+        *details(report, view.width),
+    )
 
 
-def details(report: Report) -> tuple[Block, ...]:
+def details(report: Report, width: int = 80) -> tuple[Block, ...]:
     """Return what the verdict rests on: all sections below the first screen and its chart."""
     return (
         *section("The five steps", steps_section(report, report.workflow)),
         *section("Findings", findings_section(report.findings)),
         *section("Evidence", evidence_section(report.causes)),
-        *(section("Layers", layers_section(report.layers)) if report.layers else ()),
+        *section("Layers", ranking(report, _SHOWN_LAYERS, width)),
         *section("What was logged", monitoring_section(report.monitoring)),
         *section("Checks behind the verdict", checks_section(report)),
         *section("Notes on the log", notes_section(report)),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from stabdiag.errors import UsageError
 from stabdiag.findings import LayerMoment
-from stabdiag.model import F64, I64, Run
+from stabdiag.model import F64, Run
 from stabdiag.steps.layer_stats import LayerStats
 
 _METRICS = ("grad_norm", "activation_max", "param_norm")
@@ -27,19 +28,27 @@ def usual_shares(stats: LayerStats) -> dict[str, float]:
 
 
 def layers_at(run: Run, asked: int) -> LayerMoment | None:
-    """Return the layers at the last logged step at or before `asked`, None where there is none.
+    """Return the layers at the last logged step at or before `asked`, None where none is logged.
 
     By grad norm where it is logged per layer, else by activation maximum or parameter norm.
+
+    Raises:
+        UsageError: the first logged step comes after `asked`.
     """
     metric = next((m for m in _METRICS if run.layers.get(m)), None)
     if metric is None:
         return None
-    step = max(
-        (_last(block.step[block.logged.any(axis=1)], asked) for block in run.layer_blocks(metric)),
-        default=-1,
-    )
-    if step < 0:
-        return None
+    logged = [block.step[block.logged.any(axis=1)] for block in run.layer_blocks(metric)]
+    earlier = [int(step[step <= asked][-1]) for step in logged if step.size and step[0] <= asked]
+    if not earlier:
+        firsts = [int(step[0]) for step in logged if step.size]
+        if not firsts:
+            return None
+        raise UsageError(
+            f"--step {asked}: no layer is logged at or before it",
+            f"Name a step from {min(firsts)} on, the first with {metric} by layer.",
+        )
+    step = max(earlier)
     names, value, usual = _row(run, metric, step)
     positive = np.where(np.isfinite(value) & (value > 0), value, np.nan)
     middle = float(np.median(_finite(positive))) if np.isfinite(positive).any() else float("nan")
@@ -81,11 +90,6 @@ def _row(run: Run, metric: str, step: int) -> tuple[list[str], F64, F64]:
             column = column[np.isfinite(column) & (column > 0)]
             usual.append(float(np.median(column)) if column.size else float("nan"))
     return names, np.asarray(values), np.asarray(usual)
-
-
-def _last(step: I64, asked: int) -> int:
-    before = step[step <= asked]
-    return int(before[-1]) if before.size else -1
 
 
 def _finite(value: F64) -> F64:

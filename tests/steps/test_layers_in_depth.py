@@ -78,7 +78,7 @@ def test_the_plan_names_the_block_and_its_layers() -> None:
     plan = report(layers).layer_plan
     assert plan is not None
     assert guilty in plan.block
-    assert any(f"Freeze {guilty}" in move.do for move in plan.moves)
+    assert plan.moves[0].do.startswith(f"Give {guilty} a parameter group of its own")
     assert all(move.tells for move in plan.moves)
     assert guilty in "\n".join(plan.outline)
 
@@ -89,7 +89,109 @@ def test_without_a_named_layer_the_model_is_halved() -> None:
     assert plan.block == ()
     assert "does not single out a layer" in plan.reason
     assert plan.runs == math.ceil(math.log2(1 + 8))
-    assert plan.moves[0].do.startswith("Freeze wte to h.")
+    do = [move.do for move in plan.moves]
+    assert any(text.startswith("Freeze wte to h.") for text in do)
+    assert any("half the learning rate" in text for text in do)
+
+
+def test_without_layers_the_plan_says_so_and_how_to_log_them() -> None:
+    plan = report({}).layer_plan
+    assert plan is not None
+    assert plan.block == ()
+    assert plan.runs == 0  # of how many blocks, the log does not say
+    assert "no norms by layer" in plan.reason
+    assert any("Log the gradient norm of each layer" in move.do for move in plan.moves)
+    assert "SUSPECTS" not in "\n".join(plan.outline)
+
+
+def test_what_is_not_finite_is_found_by_hooks_in_one_run() -> None:
+    columns = healthy(300)
+    layers = healthy_layers(300)
+    for name in ("loss", "grad_norm"):
+        columns[name][200:] = math.nan
+    for name in layers:
+        if name.startswith("grad_norm/"):
+            layers[name][200:] = math.nan
+    plan = diagnose(run_from(columns, layers=layers), Settings()).layer_plan
+    assert plan is not None
+    assert (plan.block, plan.runs) == ((), 1)
+    assert "turn non-finite at step 200" in plan.reason
+
+
+def nan_from(layer: str) -> Report:
+    """A run in which `layer` and all below it are NaN at 200, all others one step later."""
+    columns = healthy(300)
+    layers = healthy_layers(300)
+    for name in ("loss", "grad_norm"):
+        columns[name][201:] = math.nan
+    columns["grad_norm"][200] = math.nan
+    grads = [name for name in layers if name.startswith("grad_norm/")]
+    for place, name in enumerate(grads):
+        layers[name][200 if place <= grads.index(f"grad_norm/{layer}") else 201 :] = math.nan
+    return diagnose(run_from(columns, layers=layers), Settings())
+
+
+def test_a_nan_is_born_between_the_last_layer_that_has_it_and_the_next() -> None:
+    seen = nan_from("h.2.attn.c_proj.weight")
+    plan = seen.layer_plan
+    assert plan is not None
+    assert plan.block == ("h.2.attn.c_proj.weight", "h.2.mlp.c_fc.weight")
+    assert "born between them" in plan.reason
+    assert not any(move.do.startswith("Freeze") for move in plan.moves)  # freezing stops no NaN
+
+
+def test_a_nan_born_at_the_loss_has_a_block_of_one() -> None:
+    columns = healthy(300)
+    columns["loss"][201:] = math.nan
+    columns["grad_norm"][200:] = math.nan
+    layers = healthy_layers(300)
+    layers["grad_norm/lm_head.weight"][200:] = math.nan
+    plan = diagnose(run_from(columns, layers=layers), Settings()).layer_plan
+    assert plan is not None
+    assert plan.block == ("lm_head.weight",)
+
+
+def test_layers_that_lie_far_apart_are_no_block() -> None:
+    layers = healthy_layers(300, blocks=8)
+    first, second = "h.1.mlp.c_fc.weight", "h.6.attn.c_proj.weight"
+    layers[f"grad_norm/{first}"] *= 90.0
+    layers[f"grad_norm/{second}"] *= 60.0
+    plan = report(layers).layer_plan
+    assert plan is not None
+    assert plan.block == (first,)
+    assert f"{second} does, too, but lies too far off" in plan.reason
+
+
+def test_near_layers_make_one_block_in_the_models_order() -> None:
+    layers = healthy_layers(300, blocks=8)
+    first, second = "h.3.attn.c_proj.weight", "h.4.attn.c_proj.weight"
+    layers[f"grad_norm/{second}"] *= 90.0
+    layers[f"grad_norm/{first}"] *= 60.0
+    plan = report(layers).layer_plan
+    assert plan is not None
+    assert plan.block[0] == first
+    assert plan.block[-1] == second
+    assert len(plan.block) == 4
+
+
+def test_a_small_tensor_at_the_head_of_the_list_is_said_and_not_blamed(command: Command) -> None:  # noqa: F811
+    log = ROOT / "sample_logs/handbook_run.csv"
+    document = json.loads(command("layers", log, "--format", "json").out)
+    (norm2,) = [one for one in document["layers"] if one["layer"] == "norm2.weight"]
+    assert norm2["ratio_to_median"] > 16  # the handbook's 17 times
+    assert (norm2["tenfold"], norm2["small"]) == (1.0, True)
+    assert document["layer_plan"] is None
+    assert document["findings"] == []
+    page = " ".join(command("layers", log).out.split())
+    assert "no more than layers of its kind reach in healthy runs" in page
+    assert "small tensors): norm2" in page
+
+
+def test_a_step_before_the_first_is_an_error(command: Command) -> None:  # noqa: F811
+    done = command("layers", ROOT / "sample_logs/healthy.csv", "--step", "-3")
+    assert done.code == 2
+    assert "--step -3: no layer is logged at or before it" in done.err
+    assert "from 0 on" in done.err
 
 
 def test_a_healthy_run_has_no_plan() -> None:
@@ -105,8 +207,8 @@ def test_the_outline_is_python_whatever_a_layer_is_called(named: bool) -> None:
     plan = report(layers).layer_plan
     assert plan is not None
     tree = ast.parse("\n".join(plan.outline))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
-    assert not imports
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in imports] == ["import torch"]
     assert all(line.isprintable() for line in plan.outline)
 
 

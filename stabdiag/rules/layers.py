@@ -57,6 +57,12 @@ FIRST_TO_LEAVE = Rule(
     thresholds=(
         Threshold("min_score", 6.0, "robust standard deviations of the log", "as SD102"),
         Threshold(
+            "min_of_first",
+            0.9,
+            "times the first layer's score, to share its block",
+            "labelled runs: layers rightly beside the first reach .95, others stay under .89",
+        ),
+        Threshold(
             "max_block",
             0.5,
             "share of the model's parts",

@@ -11,14 +11,20 @@ from stabdiag.steps.roles import part_of, parts_of
 
 
 def block_of(
-    guilty: Sequence[str], scores: Sequence[LayerScore], limits: Limits, *, born: bool
+    guilty: Sequence[str],
+    scores: Sequence[LayerScore],
+    limits: Limits,
+    *,
+    born: bool,
+    by_score: bool,
 ) -> tuple[str, ...]:
     """Return the layers to reproduce the trouble with, in the model's order; () where none is named.
 
     `born`: the first of `guilty` is where non-finite gradients come from. Then it is between that
     layer and the next one towards the loss, which is still finite. Else it is the shortest stretch
     that holds as many of `guilty`, the first ones first, as lie near one another: a stretch of
-    more than `max_block` of the model's parts would say nothing.
+    more than `max_block` of the model's parts would say nothing. Where they are named `by_score`,
+    only those take part that come near to the first one's.
     """
     order = [s.layer for s in scores]
     named = [g for g in guilty if g in order]
@@ -26,6 +32,10 @@ def block_of(
         return ()
     if born:
         return _from_birth(named[0], scores)
+    if by_score:
+        score = {s.layer: s.score for s in scores}
+        least = limits(FIRST_TO_LEAVE, "min_of_first") * score[named[0]]
+        named = named[:1] + [g for g in named[1:] if score[g] >= least]
     place = {name: i for i, (name, _) in enumerate(parts_of(order))}
     most = max(1.0, limits(FIRST_TO_LEAVE, "max_block") * len(place))
     for count in range(len(named), 1, -1):

@@ -86,6 +86,7 @@ def bisect(timeline: Timeline) -> LayersResult:
             if s.score >= GUILTY and not vanished and not (many and s.kind == "jump")
         )[:3]
     )
+    by_score = bool(guilty) and not broken
     if parted and not guilty:
         guilty = parted
         ranked = _ranked(scores, parted)
@@ -100,7 +101,13 @@ def bisect(timeline: Timeline) -> LayersResult:
         outcome=outcome,
         ranks=_records(ranked, grad),
         guilty=guilty,
-        block=block_of(guilty, scores, view.limits, born=bool(broken) and main is not None),
+        block=block_of(
+            guilty,
+            scores,
+            view.limits,
+            born=bool(broken) and main is not None,
+            by_score=by_score,
+        ),
         scores=tuple(scores),
         broken=broken,
         cells={stats.metric: stats.cells for stats in (grad, param) if stats is not None},

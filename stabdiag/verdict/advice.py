@@ -69,7 +69,8 @@ def next_steps(timeline: Timeline, verdict: Verdict, layers: LayersResult) -> tu
     if verdict.cause == "none":
         missing = [c for c in ("grad_norm", "lr") if c not in timeline.view.run.series]
         return (f"stabdiag audit {log}",) if missing else tuple(out)
-    if layers.block and verdict.layers:
+    handed_on = layers.broken and len(layers.block) == 1  # it may come from anywhere below
+    if layers.block and verdict.layers and not handed_on:
         part = (
             layers.block[0]
             if len(layers.block) == 1

@@ -37,7 +37,8 @@ def plan(layers: LayersResult, verdict: Verdict) -> LayerPlan | None:
     runs = math.ceil(math.log2(len(parts))) if len(parts) > 1 else 0
     if layers.block:
         moves = (*_tests(layers), *_closing_in(layers.block, parts))
-        code = outline(layers.block, verdict.onset_step)
+        alone = layers.broken and len(layers.block) == 1  # it may be brought there: look at all
+        code = outline(() if alone else layers.block, verdict.onset_step)
         return LayerPlan(layers.block, _reason(layers), moves, runs, code)
     if verdict.cause == "data" or verdict.health == "inconclusive":
         return None
@@ -56,14 +57,27 @@ def _reason(layers: LayersResult) -> str:
             f"{first} is the nearest to the loss that turns non-finite, while {block[-1]} above it "
             "is still finite: it is born between them. What is below only hands it on."
         )
+    if layers.broken:
+        return _reason_alone(first, layers.scores)
     inside = [name for name in layers.guilty if name in block]
     beside = [name for name in layers.guilty if name not in block]
     verb = "stands" if len(inside) == 1 else "stand"
     text = f"{_named(inside)} {verb} out."
-    if beside and not layers.broken:
+    if beside:
         verb, place = ("does", "lies") if len(beside) == 1 else ("do", "lie")
-        text += f" {_named(beside)} {verb}, too, but {place} too far off for one part."
+        text += f" {_named(beside)} {verb}, too, but less, or {place} too far off for one part."
     return text
+
+
+def _reason_alone(layer: str, scores: Sequence[LayerScore]) -> str:
+    """Why a layer that is not finite stands for itself."""
+    matrices = [s.layer for s in scores if s.role.matrix]
+    if matrices and layer == matrices[-1]:
+        return (
+            f"{layer} is the first to turn non-finite and the last layer before the loss: it, the "
+            "loss, or what the forward pass hands to them; the log does not say which."
+        )
+    return f"{layer} is not finite; the log does not show from where it comes."
 
 
 def _why_none(layers: LayersResult) -> str:

@@ -102,10 +102,10 @@ def a_rate_near_its_floor() -> Run:
     return run_from(columns)
 
 
-def two_loud_layers_far_apart() -> Run:
+def two_loud_layers(other: str, times: float) -> Run:
     layers = healthy_layers(400, blocks=8)
     layers["grad_norm/h.1.mlp.c_fc.weight"] *= 60.0
-    layers["grad_norm/h.6.attn.c_proj.weight"] *= 60.0
+    layers[f"grad_norm/{other}"] *= times
     return run_from(healthy(400), layers=layers)
 
 
@@ -118,7 +118,8 @@ EXTRA: dict[str, Callable[[], Run]] = {
     "SD303.warmup": an_early_search_for_the_scale,
     "SD304.min_fall": a_scale_that_comes_back_from_far_below,
     "SD304.min_lasting_fall": a_scale_on_a_floor,
-    "SD402.max_block": two_loud_layers_far_apart,
+    "SD402.max_block": lambda: two_loud_layers("h.6.attn.c_proj.weight", 60.0),
+    "SD402.min_of_first": lambda: two_loud_layers("h.2.attn.c_proj.weight", 25.0),
     "SD501.min_uniform_ratio": a_start_with_a_known_vocabulary,
     "SD501.min_fall": a_transient_of_both,
     "SD706.floor": a_rate_near_its_floor,

@@ -12,6 +12,8 @@ import pytest
 
 from stabdiag.diagnose import diagnose
 from stabdiag.findings import Report
+from stabdiag.reporters import render_part
+from stabdiag.reporters.view import View
 from stabdiag.settings import Settings
 from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
 from tests.make_runs import healthy, healthy_layers, run_from, spike
@@ -184,6 +186,27 @@ def test_a_layer_that_stands_out_far_less_is_no_part_of_the_block() -> None:
     plan = report(layers).layer_plan
     assert plan is not None
     assert plan.block == (first,)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_a_deep_model_with_long_names_fits(width: int, ascii_only: bool) -> None:
+    path = "module.backbone.language_model.transformer.decoder"
+    layers = {
+        name.replace("/h.", f"/{path}.residual_attention_block_stack."): values
+        for name, values in healthy_layers(300, blocks=40).items()
+    }
+    guilty = f"{path}.residual_attention_block_stack.31.attn.c_proj.weight"
+    layers[f"grad_norm/{guilty}"] *= 60.0
+    layers[f"grad_norm/{guilty}"][250:] = math.nan
+    page = render_part(report(layers, at=290), "text", "layers", View(width, ascii_only=ascii_only))
+    laid = page.split("Minimal reproduction")[0]
+    assert max(map(len, laid.splitlines())) <= width
+    assert not ascii_only or page.isascii()
+    drawn = laid.split("Layers over time")[1].split("grad_norm over")[0].splitlines()
+    with_nan = [line for line in drawn if "NN" in line]
+    assert len(with_nan) == 2  # its own row, and its block's
+    assert "a row is the highest of its layers" in " ".join(laid.split())
 
 
 def test_a_small_tensor_at_the_head_of_the_list_is_said_and_not_blamed(command: Command) -> None:  # noqa: F811

@@ -122,7 +122,7 @@ def _report(run: Run, seen: Examination) -> Report:
         next_steps=next_steps(timeline, verdict, seen.layers),
         spike_score=spike_score(view),
         thresholds=view.limits.all(),
-        charts=charts(view),
+        charts=charts(timeline),
         lr_phases=lr_phases(view),
         close_up=close_up(timeline),
     )

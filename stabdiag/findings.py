@@ -283,12 +283,27 @@ class Check:
 
 
 @dataclass(frozen=True)
+class NotFinite:
+    """Logged points in a row that are not finite: `kind` is "NaN", "Inf" or "NaN or Inf"."""
+
+    first_step: int
+    last_step: int
+    points: int
+    kind: str
+
+
+@dataclass(frozen=True)
 class ChartSeries:
-    """Points of one series for drawing: reduced, but every extreme and non-finite point kept."""
+    """Points of one series for drawing, in the order logged: reduced, but every extreme is kept.
+
+    Near the onset, peak and end of the worst events all points are there. `not_finite` has every
+    point that is not finite, none left out.
+    """
 
     name: str
     step: tuple[int, ...]
     value: tuple[float, ...]
+    not_finite: tuple[NotFinite, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ FORMATS: Mapping[str, str] = {
     "junit": "stabdiag.reporters.junit_report",
     "github": "stabdiag.reporters.github_report",
 }
-PART_FORMATS = ("text", "json")
+PART_FORMATS = ("text", "json", "html")
 
 __all__ = ["FORMATS", "PARTS", "PART_FORMATS", "View", "render", "render_part"]
 

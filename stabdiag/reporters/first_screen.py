@@ -25,6 +25,12 @@ HEALTH_TONES: Mapping[Health, Tone] = {
     "diverged": "bad",
     "inconclusive": "warn",
 }
+HEALTH_SIGNS: Mapping[Health, str] = {
+    "healthy": "✓",
+    "unstable": "!",
+    "diverged": "✕",
+    "inconclusive": "?",
+}
 STEP_WORDS = {1: "timeline", 2: "batch", 3: "numerics", 4: "layers", 5: "initialization"}
 _SHOWN_EVIDENCE = 1
 _SHOWN_LAYERS = 2
@@ -40,9 +46,21 @@ def first_screen(report: Report) -> tuple[Block, ...]:
     """Return the blocks that answer an engineer who reads no further."""
     verdict = report.verdict
     health = Span(verdict.health.upper(), HEALTH_TONES[verdict.health])
-    answers = (
+    blocks: tuple[Block, ...] = (
+        Paragraph(header(report)),
+        Labelled(((words(health), prose(verdict.summary, "strong")),)),
+        Labelled(answers(report)),
+    )
+    if report.next_steps:
+        blocks += (Heading("Do this next"), *actions(report))
+    return blocks
+
+
+def answers(report: Report, layers: int = _SHOWN_LAYERS) -> tuple[tuple[Words, Words], ...]:
+    """Return when, where, why, and what that rests on; of the verdict's layers so many by name."""
+    rows = (
         ("when", _when(report)),
-        ("where", _where(report)),
+        ("where", _where(report, layers)),
         ("why", _why(report)),
         *(("", row) for row in _evidence(report)),
         ("root", _root(report)),
@@ -50,15 +68,7 @@ def first_screen(report: Report) -> tuple[Block, ...]:
         ("checked", _checked(report)),
         ("to settle", _to_settle(report)),
     )
-    rows = tuple((words(Span(name, "dim")), text) for name, text in answers if text)
-    blocks: tuple[Block, ...] = (
-        Paragraph(header(report)),
-        Labelled(((words(health), prose(verdict.summary, "strong")),)),
-        Labelled(rows),
-    )
-    if report.next_steps:
-        blocks += (Heading("Do this next"), *actions(report))
-    return blocks
+    return tuple((words(Span(name, "dim")), text) for name, text in rows if text)
 
 
 def actions(report: Report) -> tuple[Block, ...]:
@@ -133,11 +143,11 @@ def _when(report: Report) -> Words:
     )
 
 
-def _where(report: Report) -> Words:
+def _where(report: Report, shown: int) -> Words:
     layers = report.verdict.layers
     if layers:
-        more = len(layers) - _SHOWN_LAYERS
-        text = ", ".join(layers[:_SHOWN_LAYERS]) + (f" and {more} more" if more > 0 else "")
+        more = len(layers) - shown
+        text = ", ".join(layers[:shown]) + (f" and {more} more" if more > 0 else "")
         return words(text)
     if report.verdict.cause == "none":
         return ()

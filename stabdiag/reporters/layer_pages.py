@@ -40,8 +40,8 @@ def layers_page(report: Report, view: View) -> tuple[Block, ...]:
     return (
         *section("Layers", ranking(report, _SHOWN, view.width)),
         *_over_time(report, named, view),
-        *_moment(report.layer_moment),
-        *_plan(report.layer_plan),
+        *moment_section(report.layer_moment),
+        *plan_section(report.layer_plan),
         *(section("Do this next", actions(replace(report, next_steps=steps)))),
     )
 
@@ -149,7 +149,8 @@ def _over_time(report: Report, named: Sequence[str], view: View) -> tuple[Block,
     return section("Layers over time", drawn)
 
 
-def _moment(moment: LayerMoment | None) -> tuple[Block, ...]:
+def moment_section(moment: LayerMoment | None) -> tuple[Block, ...]:
+    """Return the layers at one step, the largest first; nothing where no step was asked for."""
     if moment is None:
         return ()
     label, without = labels(moment.layers)
@@ -184,8 +185,8 @@ def _moment(moment: LayerMoment | None) -> tuple[Block, ...]:
     )
 
 
-def _plan(plan: LayerPlan | None) -> tuple[Block, ...]:
-    """How to bisect: the block, the moves with what each tells, the code."""
+def plan_section(plan: LayerPlan | None) -> tuple[Block, ...]:
+    """Return how to bisect: the block, the moves with what each tells, the code."""
     if plan is None:
         return ()
     rows: list[tuple[Words, Words]] = []

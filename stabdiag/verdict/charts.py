@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 
-from stabdiag.findings import ChartSeries, CloseUp, LrPhase, PhaseKind
+from stabdiag.findings import ChartSeries, CloseUp, LrPhase, NotFinite, PhaseKind
 from stabdiag.model import F64, I64
+from stabdiag.steps.episodes import Draft
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import Track, track
 from stabdiag.steps.view import View
 
-BUCKETS = 400
+BUCKETS = 2000
 DRAWN = ("loss", "val_loss", "grad_norm", "param_norm", "lr", "loss_scale")
 NEAR = ("loss", "grad_norm")
+NEAR_EVENTS = 12  # the most severe of them, drawn with more points
+NEAR_BUCKETS = 50  # of the stretch of one
+MOST_STRETCHES = 2000  # of points that are not finite; with more, neighbours are joined
 NEAR_POINTS = 24  # logged points shown before an episode and after it, at the least
 NEAR_SHARE = 1 / 3  # of the run: an episode that fills more needs no close-up
 PHASE_POINTS = 200  # places at which the direction of the learning rate is read
@@ -24,10 +28,52 @@ MOST_PHASES = 12  # more are cycles, and no list of them helps
 _KINDS: Mapping[int, PhaseKind] = {1: "rise", 0: "constant", -1: "decay"}
 
 
-def charts(view: View) -> tuple[ChartSeries, ...]:
-    """The main series reduced to at most 4 points a bucket (first, lowest, highest, last)."""
-    tracks = (track(view.run, name) for name in DRAWN)
-    return tuple(_drawn(t, reduced(t.step, t.value)) for t in tracks if t is not None)
+def charts(timeline: Timeline) -> tuple[ChartSeries, ...]:
+    """The main series reduced to at most 4 points a bucket (first, lowest, highest, last).
+
+    Of the most severe events all points near the onset, the peak and the end are kept.
+    """
+    worst = sorted(timeline.episodes, key=lambda e: -e.severity)[:NEAR_EVENTS]
+    cadence = timeline.view.cadence
+    tracks = (track(timeline.view.run, name) for name in DRAWN)
+    return tuple(_drawn(t, _kept(t, worst, cadence)) for t in tracks if t is not None)
+
+
+def _kept(t: Track, near: Sequence[Draft], cadence: int) -> I64:
+    """Indices to draw: of the whole track, and more of them near the events."""
+    keep = [reduced(t.step, t.value)]
+    if keep[0].size < t.step.size:
+        for one in near:
+            end = one.end if one.end is not None else one.peak
+            a, b = t.at(one.segment, one.onset), t.at(one.segment, end + 1)
+            keep.append(a + reduced(t.step[a:b], t.value[a:b], NEAR_BUCKETS))
+            around = NEAR_POINTS * cadence
+            for at in (one.onset, one.peak, end):
+                a, b = t.at(one.segment, at - around), t.at(one.segment, at + around + 1)
+                keep.append(np.arange(a, b))
+    return np.unique(np.concatenate(keep))
+
+
+def not_finite(step: I64, value: F64) -> tuple[NotFinite, ...]:
+    """Every point that is not finite, those in a row together, in the order logged.
+
+    With more than `MOST_STRETCHES` rows of them neighbours are joined; no point is left out.
+    """
+    bad = np.flatnonzero(~np.isfinite(value))
+    if not bad.size:
+        return ()
+    nan = np.isnan(value[bad])
+    starts = np.flatnonzero(np.append(True, (np.diff(bad) > 1) | (nan[1:] != nan[:-1])))
+    if starts.size > MOST_STRETCHES:
+        starts = starts[np.linspace(0, starts.size, MOST_STRETCHES + 1).astype(np.int64)[:-1]]
+    stops = np.append(starts[1:], bad.size)
+    counts = np.add.reduceat(nan.astype(np.int64), starts)
+    out = []
+    for a, b, nans in zip(starts.tolist(), stops.tolist(), counts.tolist(), strict=True):
+        kind = "NaN" if nans == b - a else "NaN or Inf" if nans else "Inf"
+        at = step[bad[a:b]]
+        out.append(NotFinite(int(at.min()), int(at.max()), b - a, kind))
+    return tuple(out)
 
 
 def close_up(timeline: Timeline) -> CloseUp | None:
@@ -92,7 +138,8 @@ def _stretches(way: F64) -> list[tuple[int, int, int]]:
 
 def _drawn(t: Track, keep: I64) -> ChartSeries:
     steps = tuple(int(s) for s in t.step[keep])
-    return ChartSeries(t.name, steps, tuple(float(v) for v in t.value[keep]))
+    values = tuple(float(v) for v in t.value[keep])
+    return ChartSeries(t.name, steps, values, not_finite(t.step, t.value))
 
 
 def reduced(step: I64, value: F64, buckets: int = BUCKETS) -> I64:

@@ -1,8 +1,9 @@
-"""The pages in headless Chromium: no error on the console, charts drawn, buttons do what they say."""
+"""The pages in headless Chromium: no error, charts drawn, pointer and keys do what they say."""
 
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import socket
 import subprocess
@@ -16,9 +17,11 @@ from typing import Any
 import pytest
 
 import stabdiag
+from stabdiag.findings import Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import View, render
 from stabdiag.reporters.html import fleet_page
+from tests.reporters.test_html import hostile_report
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 DRIVER = shutil.which("chromedriver")
@@ -31,6 +34,16 @@ FLAGS = (
     *("--disable-sync", "--disable-background-networking", "--disable-component-update"),
     "--window-size=1100,1400",
 )
+
+KEYS = {
+    "Enter": "\ue007",
+    "End": "\ue010",
+    "Home": "\ue011",
+    "ArrowLeft": "\ue012",
+    "ArrowUp": "\ue013",
+    "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,45 @@ class Browser:
 
     def run(self, script: str) -> Any:
         return self.call("POST", "/execute/sync", {"script": script, "args": []})
+
+    def click(self, selector: str) -> None:
+        """Click as a user would, and wait until the charts have taken it over."""
+        self.run(f"document.querySelector({selector!r}).scrollIntoView({{ block: 'center' }})")
+        self.call("POST", f"/element/{self._element(selector)}/click", {})
+        time.sleep(0.05)
+
+    def keys(self, selector: str, *names: str) -> None:
+        self.run(f"document.querySelector({selector!r}).focus()")
+        typed = [KEYS.get(name, name) for name in names]
+        self.call("POST", f"/element/{self._element(selector)}/value", {"text": "".join(typed)})
+        time.sleep(0.05)
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        moves = [
+            {"type": "pointerMove", "duration": 0, "x": start[0], "y": start[1]},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "duration": 50, "x": end[0], "y": end[1]},
+            {"type": "pointerUp", "button": 0},
+        ]
+        self.call(
+            "POST", "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": moves}]}
+        )
+
+    def text(self, selector: str) -> str:
+        shown: str = self.run(f"return document.querySelector({selector!r}).textContent")
+        return shown
+
+    def display(self, selector: str) -> str:
+        script = f"return getComputedStyle(document.querySelector({selector!r})).display"
+        shown: str = self.run(script)
+        return shown
+
+    def devtools(self, command: str, **given: Any) -> Any:
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": given})
+
+    def _element(self, selector: str) -> str:
+        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+        return str(next(iter(found.values())))
 
     def errors(self) -> list[str]:
         found = self.call("POST", "/se/log", {"type": "browser"})
@@ -93,8 +145,12 @@ def _wait_for(driver: Browser) -> None:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    report = stabdiag.analyze(SAMPLES / "nan_in_one_layer.csv")
+def report() -> Report:
+    return stabdiag.analyze(SAMPLES / "nan_in_one_layer.csv")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, report: Report) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(report, "html", View()), encoding="utf-8")
     return path
@@ -103,12 +159,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_charts_are_drawn_without_an_error(browser: Browser, page: Path) -> None:
     browser.open(page)
     assert browser.errors() == []
-    assert int(browser.run("return document.documentElement.dataset.drawn")) >= 3
-    assert browser.run("return document.querySelectorAll('#drawn canvas').length") >= 3
-    assert (
-        browser.run("return getComputedStyle(document.getElementById('static')).display") == "none"
-    )
-    assert browser.run("return document.querySelector('.controls').hidden") is False
+    assert browser.run("return document.documentElement.dataset.drawn") == "2"
+    assert browser.run("return document.querySelectorAll('#drawn canvas').length") == 2
+    assert browser.display("#still") == "none"
+    assert browser.display(".controls") != "none"
 
 
 def _ends(browser: Browser) -> list[float]:
@@ -118,47 +172,160 @@ def _ends(browser: Browser) -> list[float]:
     return ends
 
 
+def _all_ends(browser: Browser) -> list[list[float]]:
+    script = "return uPlot.sync('steps').plots.map((p) => [p.scales.x.min, p.scales.x.max])"
+    ends: list[list[float]] = browser.run(script)
+    return ends
+
+
 def test_the_buttons_zoom_all_charts(browser: Browser, page: Path) -> None:
     browser.open(page)
-    whole = _ends(browser)
-    assert whole == [0, 320]
-    browser.run("document.querySelector('[data-in]').click()")
-    time.sleep(0.3)
-    near = _ends(browser)
-    assert near[1] - near[0] == pytest.approx(160, abs=1)
-    every = browser.run(
-        "return uPlot.sync('steps').plots.map((p) => [p.scales.x.min, p.scales.x.max])"
-    )
-    assert all(one == near for one in every)
-    browser.run("document.querySelector('[data-from=\"280\"]').click()")
-    time.sleep(0.3)
-    first, last = _ends(browser)
-    assert first < 280 <= last <= 320
-    browser.run("document.querySelector('[data-all]').click()")
-    time.sleep(0.3)
-    assert _ends(browser) == whole
+    assert _ends(browser) == [0, 320]
+    browser.click("[data-move=in]")
+    assert _all_ends(browser) == [[80, 240]] * 2
+    browser.click("[data-move=right]")
+    assert _all_ends(browser) == [[160, 320]] * 2
+    assert "steps 160 to 320 of 0 to 320" in browser.text("#range")
+    browser.click("[data-move=whole]")
+    assert _all_ends(browser) == [[0, 320]] * 2
 
 
-def test_a_series_can_be_taken_away(browser: Browser, page: Path) -> None:
+def test_a_drag_zooms_all_charts(browser: Browser, page: Path) -> None:
     browser.open(page)
-    script = "return uPlot.sync('steps').plots[0].series[1].show"
-    assert browser.run(script) is True
-    browser.run(
-        "document.querySelectorAll('#drawn .u-legend .u-series')[1].querySelector('th').click()"
+    browser.run("document.getElementById('drawn').scrollIntoView({ block: 'center' })")
+    box = browser.run(
+        "const b = uPlot.sync('steps').plots[0].over.getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height].map(Math.round)"
     )
-    assert browser.run(script) is False
+    left, top, width, height = box
+    browser.drag((left + width // 4, top + height // 2), (left + width // 2, top + height // 2))
+    time.sleep(0.2)
+    first, second = _all_ends(browser)
+    assert first == pytest.approx([80, 160], abs=1)
+    assert second == pytest.approx(first, abs=0.01)
+
+
+def test_a_series_is_shown_and_taken_away(browser: Browser, page: Path, report: Report) -> None:
+    browser.open(page)
+    browser.click("[data-series=param_norm]")
+    titles = "return [...document.querySelectorAll('.panel .title')].map((t) => t.textContent)"
+    assert browser.run(titles) == ["lossvalidation loss", "grad norm log scale", "param norm"]
+    browser.click("[data-series=loss]")
+    browser.click("[data-series=val_loss]")
+    browser.click("[data-move=in]")
+    assert browser.run(titles) == ["grad norm log scale", "param norm"]
+    assert _all_ends(browser) == [[80, 240]] * 2
+    browser.click("[data-log]")
+    assert browser.run(titles)[1] == "param norm log scale"
     assert browser.errors() == []
 
 
-def test_what_is_drawn_is_what_the_page_holds(browser: Browser, page: Path) -> None:
+def test_what_is_drawn_is_what_the_report_holds(
+    browser: Browser, page: Path, report: Report
+) -> None:
     browser.open(page)
     drawn = browser.run("const p = uPlot.sync('steps').plots[1]; return [p.data[0], p.data[1]]")
-    report = stabdiag.analyze(SAMPLES / "nan_in_one_layer.csv")
     series = next(one for one in report.charts if one.name == "grad_norm")
-    finite = {s: v for s, v in zip(series.step, series.value, strict=True) if v == v}
+    finite = {s: v for s, v in zip(series.step, series.value, strict=True) if math.isfinite(v)}
     shown = {s: v for s, v in zip(*drawn, strict=True) if v is not None}
-    assert shown.keys() == finite.keys()
-    assert all(shown[step] == pytest.approx(value, rel=1e-4) for step, value in finite.items())
+    assert shown == {step: pytest.approx(value, rel=1e-5) for step, value in finite.items()}
+
+
+def test_the_keyboard_reads_the_points(browser: Browser, page: Path, report: Report) -> None:
+    browser.open(page)
+    browser.keys("#drawn", "End")
+    assert browser.text("#readout").startswith("step 320")
+    assert browser.text("#readout").count("NaN") == 2
+    browser.keys("#drawn", "Home", "ArrowRight", "ArrowRight")
+    loss = next(one for one in report.charts if one.name == "loss")
+    assert f"step 2  ·  loss {float(f'{loss.value[2]:.4g}'):g}  ·" in browser.text("#readout")
+    browser.keys("#drawn", "+")
+    first, last = _ends(browser)
+    assert first <= 2 <= last < 320
+
+
+def test_an_event_leads_to_the_charts(browser: Browser, page: Path, report: Report) -> None:
+    browser.open(page)
+    browser.click(f"#events [data-from='{report.episodes[0].onset_step}']")
+    time.sleep(0.2)
+    first, last = _ends(browser)
+    assert first < report.episodes[0].onset_step < last < 320
+    assert browser.text("#readout").startswith(f"step {report.episodes[0].onset_step}  ·")
+    assert browser.run("return document.activeElement.id") == "drawn"
+
+
+def test_the_heat_map_is_read_by_keyboard(browser: Browser, page: Path, report: Report) -> None:
+    browser.open(page)
+    browser.keys("[data-heat=heat-0]", "ArrowDown", "ArrowDown", "ArrowRight")
+    shown = report.heat_maps[0]
+    value = shown.value[2][1]
+    assert value is not None
+    said = browser.text("#over-time output")
+    assert said.startswith(f"{shown.layers[2]}  ·  steps {shown.first_step[1]} to ")
+    assert f"{float(f'{10.0**value:.3g}'):g}x its median" in said
+    browser.keys("[data-heat=heat-0]", "End", "Enter")
+    assert "NaN" in browser.text("#over-time output")
+    time.sleep(0.2)
+    assert _ends(browser)[1] == 320
+
+
+def test_a_hostile_log_runs_nothing(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.html"
+    path.write_text(render(hostile_report(), "html", View()), encoding="utf-8")
+    browser.open(path)
+    assert browser.errors() == []
+    assert browser.run("return document.images.length") == 0
+    browser.keys("[data-heat=blocks-0]", "ArrowRight")
+    assert "alert(1)" in browser.text("#over-time output")
+
+
+def test_it_reads_without_a_script_and_in_print(browser: Browser, page: Path) -> None:
+    try:
+        browser.devtools("Emulation.setScriptExecutionDisabled", value=True)
+        browser.open(page)
+        tree = browser.devtools("DOMSnapshot.captureSnapshot", computedStyles=["display"])
+        drawn = _displays(tree, ("still", "drawn"))
+        assert drawn == {"still": "block"}
+    finally:
+        browser.devtools("Emulation.setScriptExecutionDisabled", value=False)
+    browser.open(page)
+    try:
+        browser.devtools("Emulation.setEmulatedMedia", media="print")
+        assert browser.display("#still") == "block"
+        assert browser.display("#drawn") == "none"
+        assert browser.display("nav") == "none"
+    finally:
+        browser.devtools("Emulation.setEmulatedMedia", media="")
+
+
+def _displays(tree: Any, ids: tuple[str, ...]) -> dict[str, str]:
+    """How elements with these ids are laid out; one that is not is missing."""
+    strings, document = tree["strings"], tree["documents"][0]
+    nodes, layout = document["nodes"], document["layout"]
+    styles = dict(zip(layout["nodeIndex"], layout["styles"], strict=True))
+    found = {}
+    for index, pairs in enumerate(nodes["attributes"]):
+        given = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        for key, value in given.items():
+            if strings[key] == "id" and strings[value] in ids and index in styles:
+                found[strings[value]] = strings[styles[index][0]]
+    return found
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: int) -> None:
+    try:
+        browser.devtools(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        browser.open(page)
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.devtools("Emulation.clearDeviceMetricsOverride")
 
 
 def test_a_fleet_is_sorted_by_a_click(browser: Browser, tmp_path: Path) -> None:

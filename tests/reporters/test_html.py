@@ -13,55 +13,101 @@ import pytest
 
 import stabdiag
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import ChartSeries, HeatMap, Report
+from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, Report
 from stabdiag.fleet.rows import Fleet, FleetRow
-from stabdiag.reporters import View, render
+from stabdiag.reporters import PARTS, View, render, render_part
+from stabdiag.reporters.first_screen import cause_name
 from stabdiag.reporters.html import fleet_page
+from stabdiag.reporters.html.document import asset
+from stabdiag.reporters.numbers import nats, number, percent, times
+from stabdiag.reporters.untrusted import printable
 from stabdiag.settings import Settings
-from tests.make_runs import healthy, run_from
+from tests.make_runs import healthy, run_from, spike
 from tests.reporters.make_report import diverged_report, healthy_report, inconclusive_report
-from tests.reporters.pages import read
+from tests.reporters.pages import Page, read
 
 VIEW = View()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&lt;\u2028\x1b[31m"
 REPORTS = [diverged_report(), healthy_report(), inconclusive_report()]
+BYTES = 2_000_000
 
 
 def html(report: Report) -> str:
     return render(report, "html", VIEW)
 
 
+def words(page: Page) -> str:
+    return " ".join(page.text.split())
+
+
+def said(text: str) -> str:
+    """A sentence of the report as a page shows it: commands without their backticks."""
+    return " ".join(printable(text).replace("`", "").split())
+
+
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.verdict.health)
 def test_the_page_says_what_the_json_says(report: Report) -> None:
-    page = read(html(report))
-    words = " ".join(page.text.split())
+    shown = words(read(html(report)))
     document = json.loads(render(report, "json", VIEW))
-    verdict = document["verdict"]
-    assert verdict["health"].upper() in words
-    assert verdict["summary"] in words
-    for finding in document["findings"]:
-        assert finding["rule"] in words
+    assert document["verdict"]["health"].upper() in shown
+    texts = [document["verdict"]["summary"], *document["next_steps"]]
+    texts += [layer for layer in document["verdict"]["layers"]]
+    texts += [note["text"] for note in document["run"]["notes"]]
     for result in document["workflow"]:
-        assert result["title"] in words
-    for step in document["next_steps"]:
-        assert step.replace("`", "") in words
-    limits = {row[0]: row[1] for row in page.rows if len(row) == 2}
-    assert set(document["thresholds"]) <= set(limits)
+        texts += [result["title"], result["reason"], *result["looked_at"]]
+    for finding in document["findings"]:
+        texts += [f"{finding['rule']} {finding['name']}", finding["message"], finding["advice"]]
+        texts += [finding["layer"] or "", *(name.replace("_", " ") for name in finding["data"])]
+    for cause in document["causes"]:
+        texts += [one["text"] for one in cause["evidence"]]
+    for item in document["monitoring"]:
+        texts += [item["metric"], item["advice"]]
+    for check in document["checks"]:
+        texts += [check["name"], check["text"]]
+    assert [text for text in texts if said(text) not in shown] == []
+
+
+def test_every_number_of_the_tables_is_that_of_the_report() -> None:
+    report = diverged_report()
+    rows = read(html(report)).rows
+    for cause in report.causes:
+        assert [cause_name(cause.cause), percent(cause.probability), ""] in rows
+        for piece in cause.evidence:
+            mine = [row for row in rows if len(row) == 6 and row[3] == piece.text]
+            assert [row[0] for row in mine] == [nats(piece.weight)]
+            assert mine[0][2] == ("for" if piece.weight > 0 else "against")
+    for layer in report.layers:
+        row = next(row for row in rows if len(row) == 12 and row[1] == printable(layer.layer))
+        assert row[0] == str(layer.rank)
+        assert row[3:5] == [times(layer.ratio_to_median), times(layer.ratio_to_peers)]
+        assert row[8:10] == [times(layer.param_growth), number(layer.peak_score)]
+    for place, episode in enumerate(report.episodes, start=1):
+        row = next(row for row in rows if len(row) == 10 and row[0] == str(place))
+        assert row[1].startswith(str(episode.onset_step))
+        assert row[3:5] == [times(episode.ratio), number(episode.score)]
+    for name, limit in report.thresholds.items():
+        assert [name, number(limit, 6)] in rows
+    for name, info in report.run.series.items():
+        row = next(row for row in rows if len(row) == 9 and row[0] == name)
+        figures = [number(info.points), number(info.cadence), number(info.non_finite)]
+        assert row[1:5] == [printable(info.column), *figures]
 
 
 def test_the_points_are_those_of_the_report() -> None:
     report = diverged_report()
-    series = read(html(report)).data["charts"]["series"]
+    points = read(html(report)).data["points"]
+    drawn = {one["name"]: one for one in points["series"]}
     for one in report.charts:
-        assert series[one.name]["step"] == list(one.step)
-        assert len(series[one.name]["value"]) == len(one.value)
-        assert series[one.name]["bad"] == [
-            s for s, v in zip(one.step, one.value, strict=True) if not math.isfinite(v)
+        assert drawn[one.name]["step"] == list(one.step)
+        assert [v if v is not None else math.nan for v in drawn[one.name]["value"]] == [
+            pytest.approx(v, rel=1e-5, nan_ok=True) for v in one.value
         ]
-    assert read(html(report)).data["charts"]["episodes"] == [
+    assert [e[:2] for e in points["episodes"]] == [
         [e.onset_step, e.end_step] for e in report.episodes
     ]
+    assert points["restarts"] == [690]
+    assert points["phases"] == [["warmup", 0], ["decay", 400]]
 
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.verdict.health)
@@ -69,29 +115,46 @@ def test_it_loads_nothing_and_runs_nothing_of_a_log(report: Report) -> None:
     page = html(report)
     seen = read(page)
     assert [url for url in seen.loads if not url.startswith("#")] == []
+    assert {url[1:] for url in seen.loads} <= set(seen.ids), "every link has its target"
     assert seen.handlers == []
     assert "url(" not in seen.styles
     assert "@import" not in seen.styles
     assert "default-src 'none'" in page
+    assert "unsafe" not in page.partition("</head>")[0]
     assert len(seen.ids) == len(set(seen.ids)), "an id stands once"
+    assert seen.tags.count("h1") == 1
+    assert {"main", "header", "nav", "footer"} <= set(seen.tags)
 
 
-def test_a_hostile_log_is_text() -> None:
+def hostile_report() -> Report:
     full = diverged_report()
-    report = replace(
+    return replace(
         full,
         run=replace(full.run, name=HOSTILE, files=(HOSTILE,)),
         verdict=replace(full.verdict, summary=HOSTILE, layers=(HOSTILE,)),
+        findings=tuple(replace(one, layer=HOSTILE, message=HOSTILE) for one in full.findings),
+        next_steps=(f"`stabdiag timeline {HOSTILE}`", f"stabdiag layers {HOSTILE}"),
         layers=(replace(full.layers[0], layer=HOSTILE, why=HOSTILE),),
         charts=(*full.charts, ChartSeries("val_loss", (0, 1), (1.0, math.inf))),
-        heat_maps=(HeatMap(HOSTILE, (HOSTILE,), (0,), (9,), ((0.5,),), (("NaN",),), 0),),
+        heat_maps=(
+            HeatMap(
+                *(HOSTILE, (HOSTILE,), (0,), (9,), ((0.5,),), (("NaN",),), 3),
+                blocks=(HeatBlock(HOSTILE, 4, (-math.inf,), ("",)),),
+            ),
+        ),
     )
+
+
+def test_a_hostile_log_is_text() -> None:
+    report = hostile_report()
     page = read(html(report))
-    plain = read(html(full))
-    assert page.tags.count("script") == plain.tags.count("script")
+    plain = read(html(replace(diverged_report(), heat_maps=())))
+    assert page.tags.count("script") == plain.tags.count("script") + 2  # the data of the two maps
     assert "img" not in page.tags
     assert "alert(1)" in page.text
     assert "\x1b" not in html(report)
+    assert page.data["heat-0"]["names"] == page.data["blocks-0"]["names"] == [HOSTILE]
+    assert page.data["blocks-0"]["value"] == [["-Infinity"]]
 
 
 @pytest.mark.parametrize("name", ["nan_in_one_layer.csv", "bad_batch.parquet", "seed_1.csv"])
@@ -99,33 +162,69 @@ def test_a_real_log(name: str) -> None:
     report = stabdiag.analyze(SAMPLES / name)
     page = read(html(report))
     assert ("Layers over time" in page.text) == bool(report.heat_maps)
-    assert page.tags.count("svg") == sum(bool(one.step) for one in report.charts)
-    if report.heat_maps:
-        layers = {row[0] for row in page.rows if len(row) > 20}
-        assert layers == {layer for one in report.heat_maps for layer in one.layers}
+    for order, one in enumerate(report.heat_maps):
+        assert page.data[f"heat-{order}"]["names"] == list(one.layers)
+        named = {row[0] for row in page.rows if len(row) == 6}
+        assert set(one.layers) <= named
+    assert html(report) == html(stabdiag.analyze(SAMPLES / name)), "the same bytes"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_it(part: str) -> None:
+    report = stabdiag.analyze(SAMPLES / "nan_in_one_layer.csv")
+    page = read(render_part(report, "html", part, VIEW))
+    document = json.loads(render_part(report, "json", part, VIEW))
+    shown = words(page)
+    assert [one for one in document["findings"] if said(one["message"]) not in shown] == []
+    assert [one for one in document["workflow"] if one["title"] not in shown] == []
+    assert ("points" in page.data) == (part != "audit")
+    assert ("heat-0" in page.data) == (part == "layers")
+    assert {url[1:] for url in page.loads} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
 
 
 def test_a_million_steps_stay_small_and_keep_every_extreme() -> None:
     columns = healthy(1_000_000)
-    columns["loss"][654_321] = 77.0
-    columns["grad_norm"][123_456] = math.nan
+    spike(columns, "loss", 654_321, 9.0, 3)
+    for at in (123_456, 123_460, 123_462, 800_000):
+        columns["grad_norm"][at] = math.nan
+    columns["grad_norm"][500_000:600_000] = math.inf
     report = diagnose(run_from(columns), Settings())
     page = html(report)
-    assert len(page.encode()) < 2_000_000
-    series = read(page).data["charts"]["series"]
-    assert 77.0 in series["loss"]["value"]
-    assert series["grad_norm"]["bad"] == [123_456]
-    assert "of 1,000,000 points" in page
+    assert len(page.encode()) < BYTES
+    seen = read(page)
+    series = {one["name"]: one for one in seen.data["points"]["series"]}
+    for name in ("loss", "grad_norm"):
+        finite = columns[name][np.isfinite(columns[name])]
+        drawn = [v for v in series[name]["value"] if v is not None]
+        assert (min(drawn), max(drawn)) == pytest.approx((finite.min(), finite.max()), rel=1e-5)
+    near = [s for s in series["loss"]["step"] if 654_300 <= s <= 654_340]
+    assert near == list(range(654_300, 654_341)), "near an event every point is there"
+    assert series["grad_norm"]["bad"] == [
+        [123_456, 123_456, "NaN"],
+        [123_460, 123_460, "NaN"],
+        [123_462, 123_462, "NaN"],
+        [500_000, 599_999, "Inf"],
+        [800_000, 800_000, "NaN"],
+    ]
+    assert "Drawn from fewer points than were logged." in words(seen)
+    assert re.search(r"loss 8,\d\d\d of 1,000,000", words(seen))
 
 
 def test_many_layers_stay_small() -> None:
-    names = [f"layers.{b}.{part}" for b in range(100) for part in ("attn.o_proj", "mlp.up_proj")]
+    names = [f"layers.{b}.{part}" for b in range(150) for part in ("attn.o_proj", "mlp.up_proj")]
     rng = np.random.default_rng(0)
-    layers = {f"grad_norm/{n}": np.exp(0.1 * rng.standard_normal(200)) for n in names}
+    layers = {
+        f"{metric}/{n}": np.exp(rng.standard_normal(200))
+        for n in names
+        for metric in ("grad_norm", "param_norm", "activation_max")
+    }
     report = diagnose(run_from(healthy(200), layers=layers), Settings())
     page = html(report)
-    assert len(page.encode()) < 2_000_000
-    assert "80 layers are left out" in page
+    assert len(page.encode()) < BYTES
+    assert "180 layers left out" in page
+    assert "of all 300 layers by blocks" in page
+    assert {one.layer for one in report.layers} <= {row[1] for row in read(page).rows if row[1:]}
 
 
 def test_a_notebook_shows_the_verdict_without_a_script() -> None:
@@ -133,7 +232,9 @@ def test_a_notebook_shows_the_verdict_without_a_script() -> None:
     fragment = report._repr_html_()
     seen = read(fragment)
     assert "script" not in seen.tags
+    assert seen.ids == []
     assert report.verdict.summary in seen.text
+    assert all(said(step) in words(seen) for step in report.next_steps)
     assert seen.tags.count("svg") == 2
     rules = [line for line in seen.styles.splitlines() if "{" in line]
     assert all(line.startswith(".stabdiag") for line in rules)
@@ -151,3 +252,35 @@ def test_a_fleet_is_a_table() -> None:
     assert seen.rows[2][-1] == "b.csv: <cut>"
     assert seen.tags.count("script") == 1
     assert re.search("1 diverged.*1 not judged; 1 file left out", seen.text)
+
+
+ON_PAGE = ("text", "dim", "link", "good", "warn", "bad", "info")
+PAIRS = [
+    *((name, "page", 4.5) for name in ON_PAGE),
+    *((name, "panel", 4.5) for name in ("text", "dim", "link")),
+    *((name, f"{name}-fill", 4.5) for name in ("good", "warn", "bad", "info")),
+    ("text", "warn-fill", 4.5),
+    ("cell", "bad", 3.0),
+    *((name, "page", 3.0) for name in ("line", "second")),
+]
+
+
+def schemes() -> list[dict[str, str]]:
+    """The colours of the page: in light, in dark over light, in print over light."""
+    blocks = re.findall(r":root \{([^}]*)\}", asset("page.css"))
+    found = [dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})", block)) for block in blocks]
+    return [found[0], found[0] | found[1], found[0] | found[2]]
+
+
+@pytest.mark.parametrize("scheme", schemes(), ids=["light", "dark", "print"])
+@pytest.mark.parametrize(("front", "back", "least"), PAIRS)
+def test_colours_are_legible(scheme: dict[str, str], front: str, back: str, least: float) -> None:
+    """WCAG 2.1, 1.4.3 and 1.4.11: contrast of text at least 4.5, of graphics at least 3."""
+
+    def luminance(color: str) -> float:
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(scheme[front]), luminance(scheme[back])), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= least

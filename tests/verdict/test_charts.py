@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stabdiag.diagnose import diagnose
 from stabdiag.findings import LrPhase, Report
 from stabdiag.settings import Settings
-from stabdiag.verdict.charts import reduced
+from stabdiag.verdict.charts import MOST_STRETCHES, not_finite, reduced
 from tests.make_runs import Columns, healthy, run_of, spike
 
 
@@ -82,3 +82,41 @@ def test_cycles_are_no_phases() -> None:
 def test_no_rate_no_phases() -> None:
     columns = {name: values for name, values in healthy(200).items() if name != "lr"}
     assert report_of(columns).lr_phases == ()
+
+
+@given(
+    st.lists(st.sampled_from([1.0, math.nan, math.inf, -math.inf]), max_size=200),
+    st.integers(1, 7),
+)
+def test_no_point_that_is_not_finite_is_left_out(values: list[float], cadence: int) -> None:
+    value, step = np.asarray(values, dtype=np.float64), cadence * np.arange(len(values))
+    stretches = not_finite(step, value)
+    bad = {
+        int(s): "NaN" if math.isnan(v) else "Inf"
+        for s, v in zip(step, value, strict=True)
+        if v != 1.0
+    }
+    told = {
+        s: one.kind for one in stretches for s in range(one.first_step, one.last_step + 1, cadence)
+    }
+    assert told == bad
+    assert sum(one.points for one in stretches) == len(bad)
+
+
+def test_very_many_stretches_are_joined_and_none_is_lost() -> None:
+    value = np.ones(30_000)
+    value[::3], value[9_000::9] = math.nan, math.inf
+    stretches = not_finite(np.arange(value.size), value)
+    assert len(stretches) == MOST_STRETCHES
+    assert sum(one.points for one in stretches) == 10_000
+    assert {one.kind for one in stretches} == {"NaN", "NaN or Inf"}
+    assert stretches[0].first_step == 0
+    assert stretches[-1].last_step == 29_997
+
+
+def test_all_points_near_an_event_are_drawn() -> None:
+    columns = healthy(60_000)
+    spike(columns, "loss", 43_210, 6.0, 3)
+    loss = next(one for one in report_of(columns).charts if one.name == "loss")
+    assert len(loss.step) < 10_000
+    assert set(range(43_195, 43_230)) <= set(loss.step)

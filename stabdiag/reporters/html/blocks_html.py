@@ -27,8 +27,8 @@ def as_html(blocks: Iterable[Block]) -> list[str]:
         if isinstance(block, Heading):
             lines += ["</section>"] * inside
             name = "-".join(block.title.lower().split())
-            lines.append(f'<section aria-labelledby="{text(name)}">')
-            lines.append(f'<h2 id="{text(name)}">{text(block.title)}</h2>')
+            lines.append(f'<section id="{text(name)}" aria-labelledby="{text(name)}-title">')
+            lines.append(f'<h2 id="{text(name)}-title">{text(block.title)}</h2>')
             inside = True
         else:
             lines.append(_block(block))
@@ -55,7 +55,7 @@ def _block(block: Block) -> str:
             return table(block.header, cells, right=block.right)
         case Drawing(lines):
             drawn = "\n".join(map(text, lines))
-            return f'<pre tabindex="0">{drawn}</pre>' if lines else ""
+            return f"<pre>{drawn}</pre>" if lines else ""
         case Blank():
             return ""
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -29,6 +30,7 @@ def data(name: str, value: Any) -> str:
     return f'<script type="application/json" id="{name}">{body.translate(_INERT)}</script>'
 
 
+@cache
 def asset(name: str) -> str:
     """Return the text of a file that the package ships for pages."""
     return files(_ASSETS).joinpath(name).read_text(encoding="utf-8")
@@ -39,11 +41,13 @@ def document(
 ) -> str:
     """Return the page; `styles` and `scripts` name assets, in order.
 
-    Its policy lets the browser load nothing, and run no script but these.
+    Its policy lets the browser load nothing, and use no style and run no script but these.
     """
-    sources = [asset(name) for name in scripts]
-    allowed = " ".join(f"'sha256-{_digest(source)}'" for source in sources) or "'none'"
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
+    sheets, sources = [asset(name) for name in styles], [asset(name) for name in scripts]
+    policy = (
+        f"default-src 'none'; style-src {_hashes(sheets)}; script-src {_hashes(sources)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -53,7 +57,7 @@ def document(
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f"<title>{text(title)}</title>",
-        *(f"<style>{asset(name)}</style>" for name in styles),
+        *(f"<style>{sheet}</style>" for sheet in sheets),
         "</head>",
         "<body>",
         *body,
@@ -64,8 +68,27 @@ def document(
     return "\n".join(lines) + "\n"
 
 
-def _digest(source: str) -> str:
-    return b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
+def _hashes(sources: Sequence[str]) -> str:
+    digests = (hashlib.sha256(source.encode("utf-8")).digest() for source in sources)
+    return " ".join(f"'sha256-{b64encode(one).decode('ascii')}'" for one in digests) or "'none'"
+
+
+def section(name: str, title: str, body: Sequence[str]) -> list[str]:
+    """Return `body` as a section under its heading, or nothing where there is none."""
+    if not body:
+        return []
+    return [
+        f'<section id="{name}" aria-labelledby="{name}-title">',
+        f'<h2 id="{name}-title">{text(title)}</h2>',
+        *body,
+        "</section>",
+    ]
+
+
+def folded(summary: str, body: Sequence[str], *, unfolded: bool = False) -> list[str]:
+    """Return `body` behind a summary that opens it."""
+    state = " open" if unfolded else ""
+    return [f"<details{state}><summary>{text(summary)}</summary>", *body, "</details>"]
 
 
 def table(
@@ -75,20 +98,37 @@ def table(
     right: Sequence[int] = (),
     caption: str = "",
     attributes: Mapping[str, str] | None = None,
+    stacked: bool = False,
 ) -> str:
-    """Return a table whose cells are HTML already; the first cell of a row heads it."""
+    """Return a table whose cells are HTML already; the first cell of a row heads it.
+
+    Of a `stacked` one the cells stand below one another, each with its column's name, where the
+    page is narrow. Its roles are said, since browsers forget them then.
+    """
+
+    def role(name: str) -> str:
+        return f' role="{name}"' if stacked else ""
+
     extra = "".join(f' {key}="{text(value)}"' for key, value in (attributes or {}).items())
+    extra += ' class="stacked"' if stacked else ""
     side = [' class="n"' if place in right else "" for place in range(len(header))]
+    labels = [f' data-label="{text(name)}"' if stacked and name else "" for name in header]
     heads = "".join(
-        f'<th scope="col"{side[place]}>{text(name)}</th>' for place, name in enumerate(header)
+        f'<th scope="col"{side[place]}{role("columnheader")}>{text(name)}</th>'
+        for place, name in enumerate(header)
     )
-    lines = [f'<div class="wide"><table{extra}>']
+    lines = [f'<div class="wide"><table{extra}{role("table")}>']
     if caption:
         lines.append(f"<caption>{text(caption)}</caption>")
-    lines.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+    group = role("rowgroup")
+    lines.append(f"<thead{group}><tr{role('row')}>{heads}</tr></thead><tbody{group}>")
     for row in rows:
-        cells = [f'<th scope="row"{side[0]}>{row[0]}</th>'] if row else []
-        cells += [f"<td{side[place]}>{cell}</td>" for place, cell in enumerate(row) if place]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        cells = [f'<th scope="row"{side[0]}{labels[0]}{role("rowheader")}>{row[0]}</th>']
+        cells += [
+            f"<td{side[place]}{labels[place]}{role('cell')}>{cell}</td>"
+            for place, cell in enumerate(row)
+            if place
+        ]
+        lines.append(f"<tr{role('row')}>{''.join(cells)}</tr>")
     lines.append("</tbody></table></div>")
     return "\n".join(lines)

@@ -3,159 +3,155 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from stabdiag.findings import ChartSeries, Report
+from stabdiag.reporters.html.axes import Axis, axis_of, marks, nice
 from stabdiag.reporters.html.document import text
+from stabdiag.reporters.html.traces import Trace, traces
 from stabdiag.reporters.numbers import number
 
 Place = Callable[[float], float]
 
-WIDTH, HEIGHT = 880, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 12, 24, 26
-_SPREAD = 20.0  # highest over lowest: from there on the axis is logarithmic
+WIDTH, HEIGHT = 880, 208
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 14, 34, 24
+_PLOT = HEIGHT - _TOP - _BOTTOM
+_APART = 16  # pixels between two labels, at the least
 
 
-@dataclass(frozen=True)
-class Axis:
-    """From values to pixels: the range, and whether the values' logarithms are drawn."""
-
-    low: float
-    high: float
-    log: bool
-
-    def y(self, value: float) -> float:
-        """Pixel of a value."""
-        low, high, at = (_log(v) if self.log else v for v in (self.low, self.high, value))
-        share = (at / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5
-        return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
-
-
-def _log(value: float) -> float:
-    return math.log10(value)
-
-
-def figures(report: Report, names: Sequence[str]) -> list[str]:
+def figures(
+    report: Report, names: Sequence[str], shown: Sequence[ChartSeries] | None = None
+) -> list[str]:
     """Return a figure for each of the named series that is logged, on one axis of steps."""
-    shown = [one for name in names for one in report.charts if one.name == name and one.step]
-    if not shown:
+    every = report.charts if shown is None else shown
+    drawn = [one for name in names for one in every if one.name == name and one.step]
+    if not drawn:
         return []
-    first, last = min(one.step[0] for one in shown), max(one.step[-1] for one in shown)
-    return [_figure(one, report, first, last) for one in shown]
+    first, last = min(min(one.step) for one in drawn), max(max(one.step) for one in drawn)
+    return [_figure(one, report, first, last) for one in drawn]
 
 
-def axis_of(one: ChartSeries) -> Axis | None:
-    """Return the axis of a series, None where nothing is finite."""
+def said(one: ChartSeries) -> str:
+    """Return in words what a picture of the series shows."""
     finite = [value for value in one.value if math.isfinite(value)]
+    bad = sum(stretch.points for stretch in one.not_finite)
+    span = f"{one.name}, steps {min(one.step)} to {max(one.step)}"
     if not finite:
-        return None
-    low, high = min(finite), max(finite)
-    return Axis(low, high, log=low > 0 and high / low > _SPREAD)
+        return f"{span}: never finite"
+    course = f"from {number(finite[0])} to {number(finite[-1])}"
+    extremes = f"lowest {number(min(finite))}, highest {number(max(finite))}"
+    return f"{span}: {course}, {extremes}" + (f", {number(bad)} points not finite" if bad else "")
 
 
 def _figure(one: ChartSeries, report: Report, first: int, last: int) -> str:
-    axis = axis_of(one)
+    axis = axis_of(one.value)
     span = max(1, last - first)
 
     def x(step: float) -> float:
         return _LEFT + (step - first) / span * (WIDTH - _LEFT - _RIGHT)
 
-    parts = [_bands(report, x, last), _frame(first, last)]
+    parts = [*_bands(report, x, first, last), _steps(x, first, last)]
     if axis is not None:
-        parts += [_scale(axis), *_lines(one, axis, x)]
-    parts.append(_bad(one, x))
-    title = f"{one.name}{', log scale' if axis is not None and axis.log else ''}"
-    said = _said(one, first, last)
+        current, before = traces(one)
+        parts += [_levels(axis), *_lines(before, axis, x, "over"), *_lines(current, axis, x)]
+    parts.append(_bad(one, x, first, last))
+    title = f"{one.name}{' (log scale)' if axis is not None and axis.log else ''}"
     return (
-        f'<figure><svg class="chart" role="img" aria-label="{text(said)}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
-        f'<text x="{_LEFT}" y="15" class="name">{text(title)}</text>{"".join(parts)}</svg></figure>'
+        f'<figure class="chart"><svg role="img" aria-label="{text(said(one))}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">'
+        f'<text x="0" y="13" class="name">{text(title)}</text>{"".join(parts)}</svg></figure>'
     )
 
 
-def _said(one: ChartSeries, first: int, last: int) -> str:
-    finite = [value for value in one.value if math.isfinite(value)]
-    bad = len(one.value) - len(finite)
-    span = f"{one.name}, steps {first} to {last}"
-    if not finite:
-        return f"{span}: never finite"
-    text_ = (
-        f"{span}: from {number(finite[0])} to {number(finite[-1])}, lowest {number(min(finite))}"
-    )
-    return f"{text_}, highest {number(max(finite))}" + (", partly not finite" if bad else "")
-
-
-def _bands(report: Report, x: Place, last: int) -> str:
-    """Episodes as bands with their numbers, restarts as dashed lines."""
-    out = []
+def _bands(report: Report, x: Place, first: int, last: int) -> Iterator[str]:
+    """Episodes as bands with their numbers, restarts as dashed lines, phases of the LR in words."""
+    free = -math.inf
     for place, episode in enumerate(report.episodes, start=1):
-        left = x(episode.onset_step)
-        right = x(episode.end_step if episode.end_step is not None else last)
-        width = max(2.0, right - left)
-        out.append(
-            f'<rect class="band" x="{left:.1f}" y="{_TOP}" width="{width:.1f}" '
-            f'height="{HEIGHT - _TOP - _BOTTOM}"/>'
-            f'<text class="mark" x="{left + 2:.1f}" y="{_TOP + 10}">{place}</text>'
+        end = episode.end_step if episode.end_step is not None else last
+        if end < first or episode.onset_step > last:
+            continue
+        left, right = x(max(first, episode.onset_step)), x(min(last, end))
+        yield (
+            f'<rect class="band" x="{left:.1f}" y="{_TOP}" width="{max(2.0, right - left):.1f}" '
+            f'height="{_PLOT}"/>'
         )
+        if left >= free:
+            free = left + _APART
+            yield f'<text class="mark" x="{left + 2:.1f}" y="{_TOP + 11}">{place}</text>'
     for start, _ in report.run.segments[1:]:
-        out.append(
-            f'<line class="restart" x1="{x(start):.1f}" x2="{x(start):.1f}" y1="{_TOP}" '
-            f'y2="{HEIGHT - _BOTTOM}"/>'
-        )
-    return "".join(out)
+        if first <= start <= last:
+            yield _upright("restart", x(start))
+    for phase in report.lr_phases:
+        if first <= phase.first_step < last:
+            at = x(phase.first_step)
+            yield f'<path class="phase" d="M{at:.1f} {_TOP - 8}v8"/>'
+            yield f'<text class="tick" x="{at + 3:.1f}" y="{_TOP - 3}">{text(phase.kind)}</text>'
 
 
-def _frame(first: int, last: int) -> str:
-    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
-    return (
-        f'<path class="frame" d="M{_LEFT} {_TOP}V{bottom}H{right}"/>'
-        f'<text class="tick" x="{_LEFT}" y="{HEIGHT - 8}">{first}</text>'
-        f'<text class="tick" x="{right}" y="{HEIGHT - 8}" text-anchor="end">{last}</text>'
+def _upright(name: str, at: float) -> str:
+    return f'<path class="{name}" d="M{at:.1f} {_TOP}v{_PLOT}"/>'
+
+
+def _steps(x: Place, first: int, last: int) -> str:
+    bottom = HEIGHT - _BOTTOM
+    ticks = "".join(
+        f'<text class="tick" x="{x(at):.1f}" y="{bottom + 15}" text-anchor="middle">{at:.0f}</text>'
+        for at in nice(first, last, 8)
+        if x(at) < WIDTH - _RIGHT - 12
     )
+    return f'<path class="frame" d="M{_LEFT} {bottom}H{WIDTH - _RIGHT}"/>{ticks}'
 
 
-def _scale(axis: Axis) -> str:
-    marks = {axis.low, axis.high}
-    if axis.log:
-        powers = range(math.ceil(_log(axis.low)), math.floor(_log(axis.high)) + 1)
-        step = max(1, len(powers) // 4)
-        marks |= {10.0**p for p in list(powers)[::step]}
-    else:
-        marks.add(axis.low / 2 + axis.high / 2)
-    out: list[tuple[float, float]] = []
-    for value in sorted(marks, key=lambda v: (v not in (axis.low, axis.high), v)):
-        y = axis.y(value)
-        if all(abs(y - other) >= 12 for other, _ in out):
-            out.append((y, value))
+def _levels(axis: Axis) -> str:
     return "".join(
-        f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{number(v)}</text>'
-        f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        for y, v in out
+        f'<text class="tick" x="{_LEFT - 6}" y="{_y(axis, v) + 4:.1f}" text-anchor="end">'
+        f"{number(v)}</text>"
+        f'<path class="grid" d="M{_LEFT} {_y(axis, v):.1f}H{WIDTH - _RIGHT}"/>'
+        for v in marks(axis)
     )
 
 
-def _lines(one: ChartSeries, axis: Axis, x: Place) -> list[str]:
-    """The finite stretches as lines; a lone point as a dot."""
-    runs: list[list[str]] = [[]]
-    for step, value in zip(one.step, one.value, strict=True):
+def _y(axis: Axis, value: float) -> float:
+    return HEIGHT - _BOTTOM - axis.share(value) * _PLOT
+
+
+def _lines(one: Trace, axis: Axis, x: Place, name: str = "line") -> list[str]:
+    """The finite stretches as lines, of each pixel the ends and extremes; a lone point as a dot."""
+    out, stretch = [], list[tuple[float, float]]()
+    for step, value in (*zip(one.step, one.value, strict=True), (0, math.nan)):
         if math.isfinite(value):
-            runs[-1].append(f"{x(step):.1f} {axis.y(value):.1f}")
-        elif runs[-1]:
-            runs.append([])
-    return [
-        f'<polyline class="line" points="{" ".join(points if len(points) > 1 else points * 2)}"/>'
-        for points in runs
-        if points
-    ]
+            stretch.append((x(step), _y(axis, value)))
+        elif stretch:
+            points = list(_by_pixel(stretch))
+            drawn = " ".join(f"{px:.1f} {py:.1f}" for px, py in points * (1 + (len(points) == 1)))
+            out.append(f'<polyline class="{name}" points="{drawn}"/>')
+            stretch = []
+    return out
 
 
-def _bad(one: ChartSeries, x: Place) -> str:
-    """A cross on the axis for each point that is not finite; neighbours are one."""
-    y, out, before = HEIGHT - _BOTTOM, [], -math.inf
-    for step, value in zip(one.step, one.value, strict=True):
-        at = x(step)
-        if not math.isfinite(value) and at - before > 5:
-            before = at
-            out.append(f"M{at - 3:.1f} {y - 3}l6 6m0 -6l-6 6")
+def _by_pixel(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Points without those that the others in their pixel column hide."""
+    column: list[tuple[float, float]] = []
+    for point in (*points, (math.inf, 0.0)):
+        if column and (point[0] == math.inf or int(point[0]) != int(column[0][0])):
+            low, high = min(column, key=lambda p: p[1]), max(column, key=lambda p: p[1])
+            yield from sorted({column[0], low, high, column[-1]}, key=column.index)
+            column = []
+        column.append(point)
+
+
+def _bad(one: ChartSeries, x: Place, first: int, last: int) -> str:
+    """On the axis a cross for NaN and a triangle for Inf; what would overlap is one mark."""
+    y, out, free = HEIGHT - _BOTTOM, [], {"NaN": -math.inf, "Inf": -math.inf}
+    for stretch in one.not_finite:
+        if stretch.last_step < first or stretch.first_step > last:
+            continue
+        kind = "NaN" if "NaN" in stretch.kind else "Inf"
+        at, end = x(max(first, stretch.first_step)), x(min(last, stretch.last_step))
+        at = max(at, free[kind])
+        while at <= end:
+            shape = f"M{at - 3:.1f} {y - 3}l6 6m0 -6l-6 6"
+            out.append(shape if kind == "NaN" else f"M{at - 4:.1f} {y + 3}l4 -7l4 7z")
+            at += 8
+            free[kind] = at
     return f'<path class="bad-mark" d="{"".join(out)}"/>' if out else ""

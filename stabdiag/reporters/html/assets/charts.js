@@ -1,157 +1,311 @@
 "use strict";
 // Draws the page's own points with uPlot in place of the still pictures; without it they stay.
 (() => {
-  const source = JSON.parse(document.getElementById("charts").textContent);
+  const holder = document.getElementById("points");
   const place = document.getElementById("drawn");
-  const still = document.getElementById("static");
-  if (!place || !window.uPlot) return;
-  const number = (v) => (typeof v === "number" ? v : null); // "NaN" and "Infinity" are gaps
+  if (!holder || !place || !window.uPlot) return;
+  const source = JSON.parse(holder.textContent);
+  const readout = document.getElementById("readout");
+  const range = document.getElementById("range");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const groups = [
-    ["loss", ["loss", "val_loss"]], ["grad_norm", ["grad_norm"]],
-    ["param_norm", ["param_norm"]], ["lr", ["lr"]], ["loss_scale", ["loss_scale"]],
-  ];
-  const sync = uPlot.sync("steps");
-  const charts = [];
+  const ends = (steps) => [steps[0], steps[steps.length - 1]];
+  const all = source.series.flatMap((one) => ends(one.step).concat(one.over.step));
+  const first = all.reduce((a, b) => Math.min(a, b)), last = all.reduce((a, b) => Math.max(a, b));
+  const view = { min: first, max: Math.max(last, first + 1) };
+  const whole = { ...view };
+  const shown = new Set(source.series.filter((one) => one.on).map((one) => one.name));
+  let everyLog = false;
+  let at = null; // the step that the readout is about
+  let charts = [];
 
-  // The close-up has its own finer points: within its steps they replace the reduced ones.
-  const points = (name) => {
-    const all = source.series[name];
-    const near = source.near[name];
-    if (!near || !near.step.length) return [all.step, all.value];
-    const first = near.step[0], last = near.step[near.step.length - 1];
-    const step = [], value = [];
-    const add = (s, v, keep) => s.forEach((at, i) => { if (keep(at)) { step.push(at); value.push(v[i]); } });
-    add(all.step, all.value, (at) => at < first);
-    add(near.step, near.value, () => true);
-    add(all.step, all.value, (at) => at > last);
-    return [step, value];
+  const say = (v) => {
+    if (v === null || v === undefined) return "–";
+    const size = Math.abs(v);
+    if (size && (size >= 1e6 || size < 1e-3)) return v.toExponential(2).replace(/\.?0*e\+?/, "e");
+    return String(Number(v.toPrecision(4)));
+  };
+  // Index of the last of the sorted `steps` that is at or before `step`; -1 where none is.
+  const before = (steps, step) => {
+    let low = 0, high = steps.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (steps[middle] <= step) low = middle + 1; else high = middle;
+    }
+    return low - 1;
+  };
+  const valueAt = (one, step) => {
+    const bad = one.bad.find(([a, b]) => a <= step && step <= b);
+    const i = before(one.step, step);
+    const here = i >= 0 && one.step[i] === step;
+    if (here && one.value[i] !== null) return say(one.value[i]);
+    if (bad) return bad[2];
+    for (let k = i; k >= 0; k--) if (one.value[k] !== null) return `${say(one.value[k])} (at ${one.step[k]})`;
+    return "–";
   };
 
-  const ascending = ([step, value]) => {
-    // After a restart steps go back: of one step the last value counts.
-    const kept = new Map();
-    step.forEach((at, i) => kept.set(at, number(value[i])));
-    const keys = [...kept.keys()].sort((a, b) => a - b);
-    return [keys, keys.map((at) => kept.get(at))];
+  const tell = () => {
+    const visible = source.series.filter((one) => shown.has(one.name));
+    readout.textContent = at === null
+      ? "Point at a chart to read its values."
+      : [`${source.axis} ${at}`, ...visible.map((one) => `${one.label} ${valueAt(one, at)}`)].join("  ·  ");
+    const full = view.min === whole.min && view.max === whole.max;
+    const span = `${source.axis}s ${Math.ceil(view.min)} to ${Math.floor(view.max)}`;
+    range.textContent = full ? `${span}, the whole run` : `${span} of ${whole.min} to ${whole.max}`;
   };
 
-  const marks = (names) => (u) => {
+  // Marks below the lines: events, restarts, phases of the learning rate, what is not finite.
+  const marks = (members, words) => (u) => {
     const { ctx, bbox } = u;
-    const x = (step) => Math.round(u.valToPos(step, "x", true));
+    const unit = devicePixelRatio, bottom = bbox.top + bbox.height;
+    const x = (step) => u.valToPos(step, "x", true);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.rect(bbox.left, bbox.top - 14 * unit, bbox.width, bbox.height + 14 * unit);
     ctx.clip();
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    source.episodes.forEach(([first, last], i) => {
-      const left = x(first), right = last === null ? bbox.left + bbox.width : x(last);
+    ctx.font = `${11 * unit}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
+    let free = -Infinity;
+    source.episodes.forEach(([from, to], i) => {
+      const left = Math.max(x(from), bbox.left), right = to === null ? bbox.left + bbox.width : x(to);
+      if (right < bbox.left || left > bbox.left + bbox.width) return;
       ctx.fillStyle = color("--band");
-      ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height);
+      ctx.fillRect(left, bbox.top, Math.max(2 * unit, right - left), bbox.height);
+      if (left < free) return;
+      free = left + 16 * unit;
       ctx.fillStyle = color("--bad");
-      ctx.fillText(String(i + 1), left + 3, bbox.top + 11 * devicePixelRatio);
+      ctx.fillText(String(i + 1), left + 3 * unit, bbox.top + 11 * unit);
     });
     ctx.strokeStyle = color("--dim");
-    ctx.setLineDash([5, 4]);
+    ctx.setLineDash([5 * unit, 4 * unit]);
     source.restarts.forEach((step) => {
-      ctx.beginPath(); ctx.moveTo(x(step), bbox.top); ctx.lineTo(x(step), bbox.top + bbox.height); ctx.stroke();
+      ctx.beginPath(); ctx.moveTo(x(step), bbox.top); ctx.lineTo(x(step), bottom); ctx.stroke();
     });
     ctx.setLineDash([]);
+    ctx.fillStyle = color("--dim");
+    if (words) source.phases.forEach(([kind, from], i) => {
+      const next = i + 1 < source.phases.length ? x(source.phases[i + 1][1]) : Infinity;
+      const left = Math.max(x(from), bbox.left);
+      if (next < bbox.left + 40 * unit) return;
+      if (x(from) >= bbox.left) ctx.fillRect(x(from), bbox.top - 9 * unit, unit, 9 * unit);
+      ctx.fillText(kind, left + 4 * unit, bbox.top - 2 * unit);
+    });
+    ctx.restore();
+    ctx.save();
     ctx.strokeStyle = color("--bad");
-    ctx.lineWidth = 1.5 * devicePixelRatio;
-    const bottom = bbox.top + bbox.height - 5 * devicePixelRatio, r = 3 * devicePixelRatio;
-    let before = -Infinity;
-    names.flatMap((name) => source.series[name].bad).sort((a, b) => a - b).forEach((step) => {
-      const at = x(step);
-      if (at - before < 2 * r) return;
-      before = at;
-      ctx.beginPath();
-      ctx.moveTo(at - r, bottom - r); ctx.lineTo(at + r, bottom + r);
-      ctx.moveTo(at - r, bottom + r); ctx.lineTo(at + r, bottom - r);
-      ctx.stroke();
+    ctx.lineWidth = 1.5 * unit;
+    const r = 3 * unit;
+    members.forEach((one) => {
+      let next = -Infinity;
+      one.bad.forEach(([from, to, kind]) => {
+        const stop = Math.min(x(to), bbox.left + bbox.width);
+        let point = Math.max(x(from), bbox.left, next);
+        if (x(to) < bbox.left) return;
+        for (; point <= stop; point += 8 * unit) {
+          next = point + 8 * unit;
+          ctx.beginPath();
+          if (kind.includes("NaN")) {
+            ctx.moveTo(point - r, bottom - r); ctx.lineTo(point + r, bottom + r);
+            ctx.moveTo(point - r, bottom + r); ctx.lineTo(point + r, bottom - r);
+          } else {
+            ctx.moveTo(point - r, bottom + r); ctx.lineTo(point, bottom - r);
+            ctx.lineTo(point + r, bottom + r); ctx.closePath();
+          }
+          ctx.stroke();
+        }
+      });
     });
     ctx.restore();
   };
 
-  const power = (v) => (v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? v : null);
-  const axis = (more, log) => ({
-    stroke: () => color("--dim"), ticks: { stroke: () => color("--grid"), width: 1 },
-    grid: { stroke: () => color("--grid"), width: 1, ...(log ? { filter: (u, all) => all.map(power) } : {}) },
-    ...more,
-  });
-  const short = (v) => (v === null ? "" : Math.abs(v) >= 1e5 || (v && Math.abs(v) < 1e-3) ? v.toExponential(2) : String(+v.toPrecision(5)));
+  // A drag over one chart: the others follow.
+  const follow = (u) => {
+    const { min, max } = u.scales.x;
+    if (min !== view.min || max !== view.max) show(min, max);
+  };
+  const show = (min, max) => {
+    const least = Math.min(whole.max - whole.min, 4), middle = (min + max) / 2;
+    if (max - min < least) { min = middle - least / 2; max = middle + least / 2; }
+    view.min = Math.max(whole.min, min);
+    view.max = Math.min(whole.max, max);
+    charts.forEach((chart) => chart.setScale("x", { min: view.min, max: view.max }));
+    tell();
+  };
 
-  const draw = (title, names, into) => {
-    const tables = names.map((name) => ascending(points(name)));
-    const data = uPlot.join(tables);
-    const log = names.every((name) => source.series[name].log);
+  const lines = { stroke: () => color("--grid"), width: 1 };
+  const axis = (more) => ({
+    stroke: () => color("--dim"), font: "11px system-ui, sans-serif", ticks: lines, grid: lines, ...more,
+  });
+  // On a logarithmic axis: powers of ten, and twice and five times them where the range is small.
+  const round = (u, splits) => {
+    const { min, max } = u.scales.y;
+    const kept = Math.log10(max / min) > 2 ? [1] : [1, 2, 5];
+    return splits.map((v) => (kept.includes(Number((v / 10 ** Math.floor(Math.log10(v) + 1e-9)).toPrecision(6))) ? v : null));
+  };
+  const linear = (u, low, high) => {
+    if (low === null || high === null) return [0, 1];
+    const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
+    return Number.isFinite(room) ? [low - room, high + room] : [low, high];
+  };
+  const logarithmic = (u, low, high) => {
+    if (low === null || high === null || low <= 0) return [0.1, 1];
+    const room = Math.max((high / low) ** 0.06, 1.02);
+    return [low / room, Math.min(high * room, Number.MAX_VALUE)];
+  };
+  const strokes = ["--line", "--second"];
+  const tables = (members) => members.flatMap((one) => [
+    ...passes(one.over), [one.step, one.value], // what counts is drawn over what does not
+  ]);
+  // What a restart wrote over may hold several passes over the same steps: one table each.
+  const passes = (over) => {
+    const found = [];
+    over.step.forEach((step, i) => {
+      const now = found[found.length - 1];
+      if (!now || step <= now[0][now[0].length - 1]) found.push([[step], [over.value[i]]]);
+      else { now[0].push(step); now[1].push(over.value[i]); }
+    });
+    return found;
+  };
+
+  const panel = (members, words) => {
+    const log = members.every((one) => one.log || (everyLog && one.positive));
+    const series = members.flatMap((one, i) => {
+      const sparse = i > 0 || one.step.length < 60;
+      const drawn = {
+        label: one.label, stroke: () => color(strokes[i % 2]), width: 1.5, spanGaps: false,
+        points: { show: sparse, size: 5 }, dash: i > 0 ? [6, 3] : [],
+      };
+      const old = passes(one.over).map(() => ({
+        label: `${one.label} before a restart`, stroke: () => color("--faint"), width: 1, points: { show: false },
+      }));
+      return [...old, drawn];
+    });
     const box = document.createElement("div");
-    into.appendChild(box);
-    const strokes = ["--line", "--second"];
+    box.className = "panel";
+    const title = document.createElement("p");
+    title.className = "title";
+    members.forEach((one, i) => {
+      const word = document.createElement("span");
+      word.className = `line-${i}`;
+      word.textContent = one.label;
+      title.append(word);
+    });
+    if (log) title.append(" log scale");
+    box.append(title);
+    place.append(box);
+    // Where only the other series has a point the line goes on; a gap is a point that is not finite.
+    const data = uPlot.join(tables(members));
     const chart = new uPlot({
-      title: names.join(", ") + (log ? " (log scale)" : ""),
-      width: Math.max(280, place.clientWidth), height: 220,
-      cursor: { sync: { key: sync.key, scales: ["x", null] }, focus: { prox: 24 } },
-      scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
-      axes: [axis({}), axis({ size: 70, values: (u, all) => all.map(short) }, log)],
-      series: [
-        { label: source.axis, value: (u, v) => (v === null ? "" : String(v)) },
-        ...names.map((name, i) => ({
-          label: name, stroke: () => color(strokes[i % 2]), width: 1.3, spanGaps: names.length > 1,
-          points: { show: i > 0 }, ...(i > 0 ? { paths: () => null } : {}), value: (u, v) => short(v),
-        })),
+      width: Math.max(260, place.clientWidth), height: 210, legend: { show: false }, padding: [16, 14, 0, 0],
+      cursor: { sync: { key: "steps", scales: ["x", null] }, y: false, drag: { x: true, y: false }, points: { size: 7 } },
+      scales: {
+        x: { time: false, range: (u, min, max) => [min, max], min: view.min, max: view.max },
+        y: log ? { distr: 3, range: logarithmic } : { range: linear },
+      },
+      axes: [
+        axis({ values: (u, values) => values.map((v) => (Number.isInteger(v) ? String(v) : "")), size: 30 }),
+        axis({
+          size: 62, values: (u, values) => values.map((v) => (v === null ? "" : say(v))),
+          ...(log ? { filter: round, grid: { ...lines, filter: round }, ticks: { ...lines, filter: round } } : {}),
+        }),
       ],
-      hooks: { draw: [marks(names)], setScale: [(u, key) => { if (key === "x") follow(u); }] },
+      series: [{}, ...series],
+      hooks: {
+        drawAxes: [marks(members, words)],
+        setScale: [(u, key) => { if (key === "x") follow(u); }],
+      },
     }, data, box);
+    chart.over.addEventListener("mousemove", (event) => {
+      const step = chart.posToVal(event.clientX - chart.over.getBoundingClientRect().left, "x");
+      const steps = chart.data[0], i = Math.max(0, before(steps, step));
+      at = i + 1 < steps.length && steps[i + 1] - step < step - steps[i] ? steps[i + 1] : steps[i];
+      tell();
+    });
+    chart.over.addEventListener("dblclick", () => show(whole.min, whole.max));
     charts.push(chart);
   };
 
-  let following = false;
-  const follow = (u) => {
-    if (following) return;
-    following = true;
-    charts.forEach((chart) => {
-      if (chart !== u) chart.setScale("x", { min: u.scales.x.min, max: u.scales.x.max });
+  const draw = () => {
+    charts.forEach((chart) => chart.destroy());
+    charts = [];
+    place.replaceChildren();
+    const panels = new Map();
+    source.series.filter((one) => shown.has(one.name)).forEach((one) => {
+      if (!panels.has(one.panel)) panels.set(one.panel, []);
+      panels.get(one.panel).push(one);
     });
-    following = false;
+    [...panels.values()].forEach((members, i) => panel(members, i === 0 || members[0].name === "lr"));
+    document.documentElement.dataset.drawn = String(charts.length);
+    show(view.min, view.max);
   };
 
-  const main = document.createElement("div");
-  const folded = document.createElement("details");
-  const summary = document.createElement("summary");
-  summary.textContent = "Parameter norm, learning rate, loss scale";
-  folded.appendChild(summary);
-  place.appendChild(main);
-  groups.forEach(([title, names], i) => {
-    const there = names.filter((name) => source.series[name]);
-    if (there.length) draw(title, there, i < 2 ? main : folded);
-  });
-  if (folded.childElementCount > 1) place.appendChild(folded);
-  if (!charts.length) return;
-  still.style.display = "none";
-  document.querySelector(".controls").hidden = false;
+  const move = (name) => {
+    const width = view.max - view.min, middle = at !== null && at >= view.min && at <= view.max ? at : (view.min + view.max) / 2;
+    if (name === "whole") show(whole.min, whole.max);
+    if (name === "in") show(middle - (middle - view.min) / 2, middle + (view.max - middle) / 2);
+    if (name === "out") show(middle - (middle - view.min) * 2, middle + (view.max - middle) * 2);
+    const room = name === "left" ? Math.min(width / 2, view.min - whole.min) : Math.min(width / 2, whole.max - view.max);
+    if (name === "left") show(view.min - room, view.max - room);
+    if (name === "right") show(view.min + room, view.max + room);
+  };
+  // Moves the reading by points of the first chart, whole points at a time.
+  const read = (by) => {
+    if (!charts.length) return;
+    const steps = charts[0].data[0];
+    const now = at === null ? before(steps, view.min) : before(steps, at);
+    const next = Math.min(steps.length - 1, Math.max(0, now + by));
+    const step = steps[next];
+    if (step < view.min || step > view.max) {
+      const half = (view.max - view.min) / 2;
+      show(step - half, step + half);
+    }
+    point(step);
+  };
+  // uPlot takes a new range over a moment later; only then is the place of a step known.
+  const point = (step) => {
+    at = step;
+    tell();
+    setTimeout(() => charts.forEach((chart) => chart.setCursor({ left: chart.valToPos(step, "x"), top: 10 }, false)));
+  };
+  const jump = (from, to) => {
+    const around = Math.max(25, 2 * (to - from), (whole.max - whole.min) / 2000);
+    show(from - around, to + around);
+    place.scrollIntoView({ block: "center" });
+    place.focus({ preventScroll: true });
+    point(from);
+  };
 
-  const whole = () => {
-    const steps = charts.map((chart) => chart.data[0]);
-    return [Math.min(...steps.map((s) => s[0])), Math.max(...steps.map((s) => s[s.length - 1]))];
-  };
-  const show = (min, max) => { if (max > min) charts[0].setScale("x", { min, max }); };
-  const scale = (factor) => {
-    const { min, max } = charts[0].scales.x, middle = (min + max) / 2, half = (max - min) / 2 * factor;
-    const [first, last] = whole();
-    show(Math.max(first, middle - half), Math.min(last, middle + half));
-  };
-  document.querySelector("[data-all]").addEventListener("click", () => show(...whole()));
-  document.querySelector("[data-in]").addEventListener("click", () => scale(0.5));
-  document.querySelector("[data-out]").addEventListener("click", () => scale(2));
-  document.querySelectorAll("[data-from]").forEach((button) => button.addEventListener("click", () => {
-    const from = Number(button.dataset.from), to = Number(button.dataset.to || from);
-    const [first, last] = whole(), around = Math.max(25, 2 * (to - from), (last - first) / 200);
-    show(Math.max(first, from - around), Math.min(last, to + around));
-    place.scrollIntoView({ block: "nearest" });
+  place.hidden = false;
+  document.querySelectorAll("#charts .script").forEach((one) => { one.hidden = false; });
+  document.getElementById("still").hidden = true;
+  document.querySelectorAll("[data-move]").forEach((button) => button.addEventListener("click", () => move(button.dataset.move)));
+  document.querySelectorAll("[data-series]").forEach((box) => box.addEventListener("change", () => {
+    if (box.checked) shown.add(box.dataset.series); else shown.delete(box.dataset.series);
+    draw();
   }));
-  const resize = () => charts.forEach((chart) => chart.setSize({ width: Math.max(280, place.clientWidth), height: 220 }));
-  window.addEventListener("resize", resize);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((chart) => chart.redraw()));
-  document.documentElement.dataset.drawn = String(charts.length);
+  document.querySelector("[data-log]").addEventListener("change", (event) => { everyLog = event.target.checked; draw(); });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-from]");
+    if (!link) return;
+    event.preventDefault();
+    jump(Number(link.dataset.from), Number(link.dataset.to));
+  });
+  document.addEventListener("show-steps", (event) => jump(event.detail.from, event.detail.to));
+  const keys = {
+    ArrowLeft: () => read(-1), ArrowRight: () => read(1), PageUp: () => read(-10), PageDown: () => read(10),
+    Home: () => read(-1e9), End: () => read(1e9),
+    "+": () => move("in"), "=": () => move("in"), "-": () => move("out"), 0: () => move("whole"), Escape: () => move("whole"),
+  };
+  place.addEventListener("keydown", (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => charts.forEach((chart) => chart.setSize({ width: Math.max(260, place.clientWidth), height: 210 })));
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  draw();
 })();

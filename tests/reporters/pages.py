@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SVG_VOID = {"line", "path", "rect", "polyline"}
+_NO_MARKUP = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
 LOADS = ("src", "href", "srcset", "action", "data", "poster", "xlink:href")
 
 
@@ -71,6 +73,8 @@ class _Reader(HTMLParser):
 
 def read(page: str) -> Page:
     """Parse a page, or part of one; an element that is not closed in order is an error."""
+    stray = re.findall(r"<(?![a-zA-Z/!]).{0,30}", _NO_MARKUP.sub("", page))
+    assert not stray, f"not escaped: {stray}"
     reader = _Reader()
     reader.feed(page)
     reader.close()

@@ -220,6 +220,17 @@ def test_a_series_is_shown_and_taken_away(browser: Browser, page: Path, report: 
     assert browser.errors() == []
 
 
+def test_a_chart_drawn_anew_keeps_what_is_shown(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.run(
+        "document.querySelector('[data-series=lr]').click();"
+        "document.querySelector('[data-log]').click();"
+        "document.querySelector('[data-move=in]').click()"
+    )
+    time.sleep(0.1)
+    assert _all_ends(browser) == [[80, 240]] * 3
+
+
 def test_what_is_drawn_is_what_the_report_holds(
     browser: Browser, page: Path, report: Report
 ) -> None:

@@ -37,10 +37,10 @@ def evidence(report: Report) -> list[str]:
 def probabilities(causes: Sequence[CauseRank], *, caption: str) -> str:
     """Return causes with their probabilities, in words and as bars."""
     rows = [
-        [text(cause_name(one.cause)), percent(one.probability), _bar(one.probability)]
+        [text(cause_name(one.cause)), text(percent(one.probability)), _bar(one.probability)]
         for one in causes
     ]
-    return table(("cause", "probability", ""), rows, right=(1,), caption=caption)
+    return table(("cause", "probability", "bar"), rows, right=(1,), caption=caption)
 
 
 def _ledger(report: Report, pieces: Sequence[Evidence], most: float) -> str:
@@ -56,7 +56,7 @@ def _ledger(report: Report, pieces: Sequence[Evidence], most: float) -> str:
         ]
         for piece in ordered
     ]
-    header = ("weight", "", "speaks", "observation", "where", "series")
+    header = ("weight", "bar", "speaks", "observation", "where", "series")
     return table(header, rows, right=(0,), stacked=True)
 
 

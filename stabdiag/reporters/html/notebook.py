@@ -45,4 +45,8 @@ def _evidence(report: Report) -> list[str]:
         for one in sorted(weighty, key=lambda piece: -piece.weight)
     ]
     title = f"What speaks for and against: {cause_name(cause)}"
-    return [table(("weight", "", "observation"), rows, right=(0,), caption=title)] if rows else []
+    return (
+        [table(("weight", "speaks", "observation"), rows, right=(0,), caption=title)]
+        if rows
+        else []
+    )

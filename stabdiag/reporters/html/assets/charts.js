@@ -121,6 +121,7 @@
   // A drag over one chart: the others follow.
   const follow = (u) => {
     const { min, max } = u.scales.x;
+    if (!charts.includes(u)) return; // drawn anew since: what it still had to do is void
     if (min !== view.min || max !== view.max) show(min, max);
   };
   const show = (min, max) => {
@@ -150,7 +151,8 @@
   const logarithmic = (u, low, high) => {
     if (low === null || high === null || low <= 0) return [0.1, 1];
     const room = Math.max((high / low) ** 0.06, 1.02);
-    return [low / room, Math.min(high * room, Number.MAX_VALUE)];
+    const least = Math.max(low / room, Number.MIN_VALUE), most = Math.min(high * room, Number.MAX_VALUE);
+    return least < most ? [least, most] : [least, most * 10];
   };
   const strokes = ["--line", "--second"];
   const tables = (members) => members.flatMap((one) => [

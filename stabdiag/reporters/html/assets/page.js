@@ -32,6 +32,15 @@
   window.addEventListener("hashchange", reveal);
   reveal();
 
+  // What scrolls sideways can be reached with the keyboard too.
+  const sideways = document.querySelectorAll(".wide, pre");
+  const reach = () => sideways.forEach((one) => {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0; else one.removeAttribute("tabindex");
+  });
+  window.addEventListener("resize", reach);
+  document.addEventListener("toggle", reach, true);
+  reach();
+
   document.querySelectorAll("[data-heat]").forEach((map) => {
     const cells = JSON.parse(document.getElementById(map.dataset.heat).textContent);
     const picture = map.querySelector("svg");

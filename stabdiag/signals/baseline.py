@@ -46,8 +46,8 @@ def trailing_median(y: F64, window: int, min_points: int) -> F64:
     out = np.full(n, np.nan)
     if n <= min_points:
         return out
-    for i in range(min_points, min(window, n)):
-        out[i] = np.median(y[:i])
+    grown = min(window, n)
+    out[min_points:grown] = _growing_median(y[:grown], min_points)
     if n <= window:
         return out
     stride = max(1, min(n // EXACT_POINTS, window // 4))
@@ -58,6 +58,32 @@ def trailing_median(y: F64, window: int, min_points: int) -> F64:
         middle[start : start + block] = np.median(past[start : start + block], axis=1)
     out[window:] = np.repeat(middle, stride)[: n - window]
     return out
+
+
+def _growing_median(y: F64, min_points: int) -> F64:
+    """Medians of the first `min_points`, `min_points` + 1, ... of the points before each, [M - m]."""
+    counts = np.arange(min_points, y.size)
+    if counts.size == 0:
+        return np.zeros(0)
+    before = np.arange(y.size) < counts[:, None]
+    ordered = np.sort(np.where(before, y, np.inf), axis=1)
+    row = np.arange(counts.size)
+    low, high = ordered[row, (counts - 1) // 2], ordered[row, counts // 2]
+    return np.asarray((low + high) / 2, dtype=np.float64)
+
+
+def median_of_five(y: F64) -> F64:
+    """Median of each point and the four after it, [N - 4]; the same as a sort's, without one.
+
+    The median of five is the middle of: the larger of the two pairs' lesser ends, the lesser of
+    their larger ends, and the fifth.
+    """
+    a, b, c, d, e = (y[i : y.size - 4 + i] for i in range(5))
+    low = np.maximum(np.minimum(a, b), np.minimum(c, d))
+    high = np.minimum(np.maximum(a, b), np.maximum(c, d))
+    return np.asarray(
+        np.maximum(np.minimum(low, high), np.minimum(np.maximum(low, high), e)), dtype=np.float64
+    )
 
 
 def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int) -> Baseline:

@@ -6,10 +6,17 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from stabdiag.model import F64
-from stabdiag.signals.baseline import Baseline
+from stabdiag.signals.baseline import Baseline, median_of_five
 
 SMOOTHED = 1.6  # from here on residuals wider than the differences mean a smoothed series
 MEDIAN_LOSS = 1.25  # the median of k normal points has 1.25 times the spread of their mean
+
+
+def ahead_median(filled: F64, ahead: int) -> F64:
+    """Median of each point and the `ahead` - 1 after it, [N - ahead + 1]; no NaN in `filled`."""
+    if ahead == 5:
+        return median_of_five(filled)
+    return np.asarray(np.median(sliding_window_view(filled, ahead), axis=1), dtype=np.float64)
 
 
 def shift_scores(x: F64, base: Baseline, floor: float, ahead: int) -> F64:
@@ -26,7 +33,7 @@ def shift_scores(x: F64, base: Baseline, floor: float, ahead: int) -> F64:
         return z
     n = x.size - ahead + 1
     filled = np.where(np.isfinite(x), x, np.inf)
-    median = np.median(sliding_window_view(filled, ahead), axis=1)
+    median = ahead_median(filled, ahead)
     # smoothed points are not so many independent ones: no more gain than the noise allows
     known = np.ones(n) if base.correlation is None else base.correlation[:n]
     gain = np.nan_to_num(known, nan=1.0) / SMOOTHED

@@ -12,7 +12,7 @@ from stabdiag.rules.numerics import NON_FINITE_GRAD, SCALE_COLLAPSE, SKIPPED_STE
 from stabdiag.rules.timeline import GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
 from stabdiag.signals.baseline import MAD_TO_SIGMA, trailing_median
 from stabdiag.signals.nonfinite import Stretch, densest, stretches
-from stabdiag.signals.shifts import shift_scores
+from stabdiag.signals.shifts import ahead_median, shift_scores
 from stabdiag.signals.spikes import Spike, find_spikes
 from stabdiag.steps.tracks import Scored, Track
 from stabdiag.steps.view import View
@@ -101,11 +101,12 @@ def loss_spikes(view: View) -> list[Event]:
         joint = (loss.z >= loss.joint_threshold) & high
         joint &= _near(loss, view.grad, _hot_grad(view))
         shift = shift_scores(loss.x, loss.base, loss.floor, SHIFT_POINTS)
-        tall = _ahead_median(loss, SHIFT_POINTS) >= limits(LEVEL_SHIFT, "min_excess")
-        low = _ahead_median(loss, SHIFT_POINTS) * loss.unit >= height * np.abs(loss.base.center)
+        ahead = _ahead_median(loss, SHIFT_POINTS)
+        tall = ahead >= limits(LEVEL_SHIFT, "min_excess")
+        low = ahead * loss.unit >= height * np.abs(loss.base.center)
         low &= loss.base.center >= CONVERGED * loss.unit
         # a step of a sixth of the range is worth a lower score: coarse logs have few points for it
-        broad = _ahead_median(loss, SHIFT_POINTS) >= BROAD_SHARE
+        broad = ahead >= BROAD_SHARE
         broad &= loss.track.cadence >= COARSE
         broad &= shift >= BROAD_SCORE * SHIFT_SCALE * loss.median_threshold
         tall |= low & (shift >= 2.0 * SHIFT_SCALE * loss.median_threshold)
@@ -163,8 +164,7 @@ def _ahead_median(source: Scored, ahead: int) -> F64:
     out = np.full(n, np.nan)
     if n >= ahead:
         filled = np.where(np.isfinite(source.x), source.x, np.inf)
-        view = np.lib.stride_tricks.sliding_window_view(filled, ahead)
-        out[: view.shape[0]] = np.median(view, axis=1)
+        out[: n - ahead + 1] = ahead_median(filled, ahead)
     with np.errstate(invalid="ignore"):
         return np.asarray((out - source.base.center) / source.unit, dtype=np.float64)
 

@@ -111,12 +111,12 @@ def _turns_between(t: Track) -> list[LrChange]:
     way = np.sign(np.diff(y))
     moved = np.flatnonzero(way != 0)
     turns = []
-    for i, j in zip(moved[:-1].tolist(), moved[1:].tolist(), strict=True):
-        if way[i] < 0 < way[j] and j >= LONG_FALL:
-            before, after = way[j - LONG_FALL : j], way[j : j + TURN_POINTS]
-            steady = np.mean(before < 0) > 0.8 and np.mean(after > 0) > 0.8
-            if steady and after.size == TURN_POINTS and y[j + 1] < 1.65 * y[j]:
-                turns.append(j)
+    fell, rises = way[moved[:-1]] < 0, way[moved[1:]] > 0
+    for j in moved[1:][fell & rises & (moved[1:] >= LONG_FALL)].tolist():
+        before, after = way[j - LONG_FALL : j], way[j : j + TURN_POINTS]
+        steady = np.mean(before < 0) > 0.8 and np.mean(after > 0) > 0.8
+        if steady and after.size == TURN_POINTS and y[j + 1] < 1.65 * y[j]:
+            turns.append(j)
     if len(turns) != 1:
         return []
     j = turns[0]

@@ -112,3 +112,10 @@ def test_an_empty_file_or_shard(tmp_path: Path) -> None:
     (shards / "1.jsonl").write_bytes(WHOLE["c.jsonl"])
     found, _ = open_corpus(shards, OPTIONS).find(WANTED, take)
     assert found.size == 6
+
+
+def test_a_lone_carriage_return_in_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_bytes(b"\rid,text\n1,a\n")
+    err = refusal(path)
+    assert err is None or ("\n" not in err.what and err.todo)

@@ -115,15 +115,15 @@ def scan_csv(shard: Shard[T]) -> Scan[T]:
             f"{shard.path}: a table compressed with {source.compression} can't be streamed",
             "Uncompress it first.",
         )
-    delimiter, names = _header(source)
-    types = {name: pa.binary() for name in names}  # cells as written; text is decoded when taken
     reading = pa_csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-    parsing = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    converting = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
     try:
+        delimiter, names = _header(source)
+        types = {name: pa.binary() for name in names}  # as written; decoded when taken
+        parsing = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        converting = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
         with pa.input_stream(str(shard.path), _STREAMED[source.compression]) as stream:
             return _scan_rows(shard, pa_csv.open_csv(stream, reading, parsing, converting))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
+    except (pa.ArrowException, csv.Error, OSError, UnicodeDecodeError) as err:
         raise InputError(
             f"{shard.path}: not a readable CSV table: {str(err).splitlines()[0][:200]}",
             "Correct that row, or write the corpus as JSON Lines.",

@@ -78,6 +78,13 @@ class Browser:
         self.call("POST", f"/element/{self._element(selector)}/value", {"text": "".join(typed)})
         time.sleep(0.05)
 
+    def point(self, x: int, y: int) -> None:
+        moves = [{"type": "pointerMove", "duration": 50, "x": x, "y": y}]
+        self.call(
+            "POST", "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": moves}]}
+        )
+        time.sleep(0.05)
+
     def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
         moves = [
             {"type": "pointerMove", "duration": 0, "x": start[0], "y": start[1]},
@@ -203,6 +210,27 @@ def test_a_drag_zooms_all_charts(browser: Browser, page: Path) -> None:
     first, second = _all_ends(browser)
     assert first == pytest.approx([80, 160], abs=1)
     assert second == pytest.approx(first, abs=0.01)
+
+
+def test_the_pointer_reads_every_series(browser: Browser, page: Path, report: Report) -> None:
+    browser.open(page)
+    browser.click("[data-series=lr]")
+    browser.run("document.getElementById('drawn').scrollIntoView({ block: 'center' })")
+    left, top = browser.run(
+        "const p = uPlot.sync('steps').plots[0], b = p.over.getBoundingClientRect();"
+        "return [Math.round(b.left + p.valToPos(100, 'x')), Math.round(b.top + 50)]"
+    )
+    browser.point(left, top)
+    values = {one.name: dict(zip(one.step, one.value, strict=True)) for one in report.charts}
+    told = [
+        f"{label} {float(f'{values[name][100]:.4g}'):g}"
+        for name, label in (("loss", "loss"), ("grad_norm", "grad norm"), ("lr", "learning rate"))
+    ]
+    shown = browser.text("#readout")
+    assert shown.startswith("step 100  ·")
+    assert [one for one in told if one not in shown] == []
+    cursors = "return uPlot.sync('steps').plots.map((p) => p.cursor.idx)"
+    assert browser.run(cursors) == [100, 100, 100]
 
 
 def test_a_series_is_shown_and_taken_away(browser: Browser, page: Path, report: Report) -> None:

@@ -225,7 +225,7 @@ def points(report: Report, story: Sequence[str]) -> dict[str, Any]:
     series = []
     for name in _logged(report, _ALL):
         one = next(chart for chart in report.charts if chart.name == name)
-        current, before = traces(one)
+        current, passes = traces(one)
         axis = axis_of(one.value)
         series.append(
             {
@@ -236,7 +236,7 @@ def points(report: Report, story: Sequence[str]) -> dict[str, Any]:
                 "log": axis is not None and axis.log,
                 "positive": axis is not None and axis.low > 0,
                 **_drawn(current),
-                "over": _drawn(before),
+                "over": [_drawn(before) for before in passes],
                 "bad": [[b.first_step, b.last_step, b.kind] for b in one.not_finite],
             }
         )

@@ -52,8 +52,9 @@ def _figure(one: ChartSeries, report: Report, first: int, last: int) -> str:
 
     parts = [*_bands(report, x, first, last), _steps(x, first, last)]
     if axis is not None:
-        current, before = traces(one)
-        parts += [_levels(axis), *_lines(before, axis, x, "over"), *_lines(current, axis, x)]
+        current, passes = traces(one)
+        over = [line for before in passes for line in _lines(before, axis, x, "over")]
+        parts += [_levels(axis), *over, *_lines(current, axis, x)]
     parts.append(_bad(one, x, first, last))
     title = f"{one.name}{' (log scale)' if axis is not None and axis.log else ''}"
     return (

@@ -16,23 +16,20 @@ class Trace:
     value: tuple[float, ...]
 
 
-def traces(one: ChartSeries) -> tuple[Trace, Trace]:
-    """Return the points that count, and those whose steps were trained again after a restart.
-
-    The second ones may hold several passes; a NaN parts them.
-    """
+def traces(one: ChartSeries) -> tuple[Trace, list[Trace]]:
+    """Return the points that count, and those whose steps were trained again, pass by pass."""
     kept: list[tuple[int, float]] = []
-    over: list[tuple[int, float]] = []
+    passes: list[list[tuple[int, float]]] = []
     lowest = math.inf
     for step, value in zip(reversed(one.step), reversed(one.value), strict=True):
         if step < lowest:
             lowest = step
             kept.append((step, value))
+        elif passes and step < passes[-1][-1][0]:
+            passes[-1].append((step, value))
         else:
-            if over and step > over[-1][0]:
-                over.append((step, math.nan))
-            over.append((step, value))
-    return _trace(kept), _trace(over)
+            passes.append([(step, value)])
+    return _trace(kept), [_trace(points) for points in reversed(passes)]
 
 
 def _trace(backwards: list[tuple[int, float]]) -> Trace:

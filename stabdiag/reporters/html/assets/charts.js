@@ -8,8 +8,7 @@
   const readout = document.getElementById("readout");
   const range = document.getElementById("range");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const ends = (steps) => [steps[0], steps[steps.length - 1]];
-  const all = source.series.flatMap((one) => ends(one.step).concat(one.over.step));
+  const all = source.series.flatMap((one) => [one, ...one.over].flatMap(({ step }) => [step[0], step[step.length - 1]]));
   const first = all.reduce((a, b) => Math.min(a, b)), last = all.reduce((a, b) => Math.max(a, b));
   const view = { min: first, max: Math.max(last, first + 1) };
   const whole = { ...view };
@@ -156,19 +155,8 @@
   };
   const strokes = ["--line", "--second"];
   const tables = (members) => members.flatMap((one) => [
-    ...passes(one.over), [one.step, one.value], // what counts is drawn over what does not
+    ...one.over.map((before) => [before.step, before.value]), [one.step, one.value], // what counts is drawn over what does not
   ]);
-  // What a restart wrote over may hold several passes over the same steps: one table each.
-  const passes = (over) => {
-    const found = [];
-    over.step.forEach((step, i) => {
-      const now = found[found.length - 1];
-      if (!now || step <= now[0][now[0].length - 1]) found.push([[step], [over.value[i]]]);
-      else { now[0].push(step); now[1].push(over.value[i]); }
-    });
-    return found;
-  };
-
   const panel = (members, words) => {
     const log = members.every((one) => one.log || (everyLog && one.positive));
     const series = members.flatMap((one, i) => {
@@ -177,7 +165,7 @@
         label: one.label, stroke: () => color(strokes[i % 2]), width: 1.5, spanGaps: false,
         points: { show: sparse, size: 5 }, dash: i > 0 ? [6, 3] : [],
       };
-      const old = passes(one.over).map(() => ({
+      const old = one.over.map(() => ({
         label: `${one.label} before a restart`, stroke: () => color("--faint"), width: 1, points: { show: false },
       }));
       return [...old, drawn];

@@ -40,20 +40,22 @@ def marks(axis: Axis) -> list[float]:
     if axis.log:
         low, high = math.ceil(math.log10(axis.low)), math.floor(math.log10(axis.high))
         every = max(1, (high - low) // _MARKS + 1)
-        found = [10.0**power for power in range(low, high + 1, every) if power > -308]
+        found = [10.0**power for power in range(low, high + 1, every)]
     else:
         found = nice(axis.low, axis.high, _MARKS)
+    found = [value for value in found if axis.low <= value <= axis.high]  # rounding can leave it
     return found if len(found) > 1 else sorted({axis.low, axis.high})
 
 
 def nice(low: float, high: float, most: int) -> list[float]:
-    """Return at most about `most` multiples of 1, 2 or 5 times a power of ten in a range."""
+    """Return at most about `most` multiples of 1, 2 or 5 times a power of ten in a range.
+
+    Where floating point has none, such as in the range of the smallest numbers, `low` alone.
+    """
     width = high - low
-    if not (0 < width < math.inf) or width < 1e-12 * max(abs(low), abs(high)):
+    if not (1e-300 * most < width < 1e307) or width < 1e-12 * max(abs(low), abs(high)):
         return [low]
-    power = 10.0 ** math.floor(math.log10(width / most)) if width > 1e-300 else 0.0
-    if power == 0:
-        return [low]
-    step = next(power * by for by in (1, 2, 5, 10) if width / (power * by) <= most)
-    start = math.ceil(low / step)
-    return [k * step for k in range(start, math.floor(high / step) + 1)]
+    power = 10.0 ** math.floor(math.log10(width / most))
+    step = power * next((by for by in (1, 2, 5, 10) if width / (power * by) <= most), 20)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [at for k in range(first, last + 1) if low <= (at := k * step) <= high]

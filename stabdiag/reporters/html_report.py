@@ -9,14 +9,14 @@ from dataclasses import replace
 from stabdiag.findings import Report
 from stabdiag.reporters.blocks import Labelled, prose
 from stabdiag.reporters.first_screen import HEALTH_SIGNS, actions, answers, log_header
-from stabdiag.reporters.html.basis import basis
+from stabdiag.reporters.html.basis import basis, notes
 from stabdiag.reporters.html.blocks_html import as_html, inline
 from stabdiag.reporters.html.charts import charts, events
 from stabdiag.reporters.html.document import document, text
 from stabdiag.reporters.html.evidence import evidence, probabilities
 from stabdiag.reporters.html.findings import findings, steps
 from stabdiag.reporters.html.layers import layers
-from stabdiag.reporters.part_pages import part_page
+from stabdiag.reporters.part_pages import part_page, spike_score_section
 from stabdiag.reporters.sections import section
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
@@ -26,6 +26,7 @@ _LIKELIEST = 3
 _MOST_LAYERS = 50  # of the verdict, named in the answer
 _SHORT = {
     "The five steps": "Steps",
+    "Spike score": "",
     "Layers over time": "Over time",
     "What was logged": "Logging",
     "Checks behind the verdict": "Checks",
@@ -41,6 +42,7 @@ def render(report: Report, view: View) -> str:
     body = [
         *charts(report),
         *events(report),
+        *as_html(spike_score_section(report)),
         *steps(report, report.workflow),
         *findings(report, range(len(report.findings))),
         *evidence(report),
@@ -59,12 +61,25 @@ def render_part(report: Report, part: str, view: View) -> str:
         *steps(bare, workflow_of(bare, spec)),
         *_PARTS[part](bare, view),
         *(findings(bare, findings_of(bare, spec)) if part != "audit" else ()),
+        *(notes(bare) if part != "audit" else ()),
     ]
     return _page(report, body, part)
 
 
 def _layers_part(report: Report, view: View) -> list[str]:
-    return [*layers(report), *charts(report, ("grad_norm", "param_norm"))]
+    return [
+        *layers(report),
+        *as_html(section("Do this next", actions(report))),
+        *charts(report, ("grad_norm", "param_norm")),
+    ]
+
+
+def _timeline_part(report: Report, view: View) -> list[str]:
+    return [*charts(report), *events(report), *as_html(spike_score_section(report))]
+
+
+def _numerics_part(report: Report, view: View) -> list[str]:
+    return [*charts(report, ("grad_norm", "loss_scale")), *events(report)]
 
 
 def _audit_part(report: Report, view: View) -> list[str]:
@@ -72,8 +87,8 @@ def _audit_part(report: Report, view: View) -> list[str]:
 
 
 _PARTS: Mapping[str, Callable[[Report, View], list[str]]] = {
-    "timeline": lambda report, view: [*charts(report), *events(report)],
-    "numerics": lambda report, view: charts(report, ("grad_norm", "loss_scale")),
+    "timeline": _timeline_part,
+    "numerics": _numerics_part,
     "layers": _layers_part,
     "audit": _audit_part,
 }

@@ -59,7 +59,7 @@ def _timeline(report: Report, view: View) -> tuple[Block, ...]:
     return (
         *chart_section(report, _DRAWN, view),
         *section("Events", _events(report)),
-        *_spike_score(report),
+        *spike_score_section(report),
     )
 
 
@@ -80,8 +80,8 @@ def _events(report: Report) -> tuple[Block, ...]:
     )
 
 
-def _spike_score(report: Report) -> tuple[Block, ...]:
-    """The OLMo 2 spike score: a headline that runs are compared by."""
+def spike_score_section(report: Report) -> tuple[Block, ...]:
+    """Return the OLMo 2 spike score: a headline that runs are compared by."""
     score = report.spike_score
     shares = [
         f"{name} {number(100 * share, 2)} %"
@@ -153,11 +153,11 @@ def _audit(report: Report, view: View) -> tuple[Block, ...]:
         Labelled(((words(Span(f"SCORE {audit.score}", tone)), prose(answer, "strong")),)),
         *section("Minimum monitoring", (Table(names, rows, right=(4,), narrowest=10),)),
         *section("What the gaps cost", (Labelled(costs),) if costs else ()),
-        *section(f"Lines to add, {_FRAMEWORKS[audit.framework]}", _code(lines, _OTHER)),
+        *section(f"Lines to add, {FRAMEWORKS[audit.framework]}", _code(lines, _OTHER)),
     )
 
 
-_FRAMEWORKS = {
+FRAMEWORKS = {
     "pytorch": "plain PyTorch",
     "hf": "Hugging Face Trainer",
     "lightning": "PyTorch Lightning",

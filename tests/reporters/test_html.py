@@ -65,6 +65,12 @@ def test_the_page_says_what_the_json_says(report: Report) -> None:
         texts += [item["metric"], item["advice"]]
     for check in document["checks"]:
         texts += [check["name"], check["text"]]
+    for gap in document["audit"]["items"]:
+        texts += [gap["asked"], gap["found"], gap["cost"]]
+    for lines in document["audit"]["lines"].values():
+        texts += lines
+    texts.append(f"{document['audit']['score']} of 100 points")
+    texts.append(f"loss {number(100 * document['spike_score']['loss'], 2)} % of the points")
     assert [text for text in texts if said(text) not in shown] == []
 
 
@@ -177,6 +183,9 @@ def test_a_part_of_it(part: str) -> None:
     shown = words(page)
     assert [one for one in document["findings"] if said(one["message"]) not in shown] == []
     assert [one for one in document["workflow"] if one["title"] not in shown] == []
+    assert [step for step in document.get("next_steps", ()) if said(step) not in shown] == []
+    steps = {row[0] for row in page.rows if len(row) == 10}
+    assert {str(n) for n, _ in enumerate(document.get("episodes", ()), start=1)} <= steps
     assert ("points" in page.data) == (part != "audit")
     assert ("heat-0" in page.data) == (part == "layers")
     assert {url[1:] for url in page.loads} <= set(page.ids)

@@ -7,6 +7,7 @@ from stabdiag.reporters.blocks import prose
 from stabdiag.reporters.html.blocks_html import inline
 from stabdiag.reporters.html.document import folded, section, table, text
 from stabdiag.reporters.numbers import number
+from stabdiag.reporters.part_pages import FRAMEWORKS
 
 _CHECK = {"passed": ("good", "✓"), "failed": ("bad", "✕"), "not_made": ("warn", "–")}
 _ORDER = ("failed", "not_made", "passed")
@@ -15,7 +16,7 @@ _ROWS = 20  # places in the log that a note lists
 
 def basis(report: Report) -> list[str]:
     """Return the last sections of a page."""
-    return [*_logging(report), *_checks(report), *_notes(report), *_thresholds(report)]
+    return [*_logging(report), *_checks(report), *notes(report), *_thresholds(report)]
 
 
 def _logging(report: Report) -> list[str]:
@@ -29,11 +30,33 @@ def _logging(report: Report) -> list[str]:
         for one in sorted(report.monitoring, key=lambda one: one.status == "ok")
     ]
     header = ("metric", "status", "cadence", "what to do")
-    return section(
-        "logging",
-        "What was logged",
-        [table(header, rows, right=(2,), stacked=True)] if rows else [],
-    )
+    body = [table(header, rows, right=(2,), stacked=True)] if rows else []
+    return section("logging", "What was logged", [*body, *_audit(report)])
+
+
+def _audit(report: Report) -> list[str]:
+    """How well that is, in points, and the lines that would close the gaps."""
+    audit = report.audit
+    if audit is None:
+        return []
+    rows = [
+        [
+            text(one.metric),
+            _word("warn" if one.cost else "good", one.status.replace("_", " ")),
+            text(one.asked),
+            text(one.found),
+            f"{number(one.points)} of {number(one.of)}",
+            inline(prose(one.cost)),
+        ]
+        for one in audit.items
+    ]
+    header = ("metric", "status", "asked", "found", "points", "what the gap costs")
+    shown = [table(header, rows, right=(4,), stacked=True)]
+    for framework, lines in audit.lines.items():
+        if lines:
+            code = "\n".join(map(text, lines))
+            shown.append(f"<h3>Lines to add, {text(FRAMEWORKS[framework])}</h3><pre>{code}</pre>")
+    return folded(f"How well it was logged: {audit.score} of 100 points", shown)
 
 
 def _checks(report: Report) -> list[str]:
@@ -49,7 +72,8 @@ def _checks(report: Report) -> list[str]:
     return section("checks", "Checks behind the verdict", [table(header, rows)] if rows else [])
 
 
-def _notes(report: Report) -> list[str]:
+def notes(report: Report) -> list[str]:
+    """Return what was dropped, repaired or guessed on the way in."""
     rows = []
     for note in report.run.notes:
         lines = [str(row) for row in note.get("rows", ())]

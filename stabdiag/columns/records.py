@@ -18,6 +18,7 @@ RoleKind = Literal[
     "batch_statistic",
     "layer",
     "run",
+    "restart",
     "ignored",
     "other",
 ]
@@ -50,8 +51,9 @@ class ColumnPlan:
     """The roles of all columns of one table, in the table's order, and what was chosen among them.
 
     `step` is the column that numbers the rows (None: rows are counted), `axis` what it counts
-    ("step", "epoch", "tokens", "row"). `run_column` tells stacked runs apart, `kind_column` train
-    from eval rows. `wide_runs` names the runs of a chart export with one column a run and metric.
+    ("step", "epoch", "tokens", "row"). `run_column` tells stacked runs apart, `restart_column`
+    counts restarts, `kind_column` tells train from eval rows. `wide_runs` names the runs of a chart
+    export with one column a run and metric.
     `sums` maps a canonical name to the columns whose sum stands for it, `roots` to those whose
     squares' sum has it as its root (a norm over the layers).
     """
@@ -60,6 +62,7 @@ class ColumnPlan:
     step: str | None
     axis: str
     run_column: str | None = None
+    restart_column: str | None = None
     kind_column: str | None = None
     wide_runs: tuple[str, ...] = ()
     sums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from stabdiag.columns.names import RUN_SEPARATOR, words
 from stabdiag.columns.overrides import given_role, given_roles
 from stabdiag.columns.recognise import Candidate, recognise
 from stabdiag.columns.records import ColumnPlan, ColumnRole, RoleKind
+from stabdiag.columns.restart_column import restart_column_of
 from stabdiag.columns.row_words import SaidKinds, said_kinds
 from stabdiag.columns.run_column import run_column_of
 from stabdiag.columns.step_column import check_step, choose_step
@@ -62,12 +63,16 @@ def understand(
     roles = {role.column: role for part in chosen for role in part.roles}
     step, axis = _step(table, candidates, roles, loaded, step_column)
     run_column = run_column_of(table, list(roles.values()), step) if not wide else None
+    restarts = restart_column_of(table, list(roles.values()), step)
     roots, rooted = _norm_of_layers(list(roles.values())) if not wide else ({}, ())
     return ColumnPlan(
-        roles=tuple(_final(roles[column], step, axis, run_column) for column in table.names),
+        roles=tuple(
+            _final(roles[column], step, axis, run_column, restarts) for column in table.names
+        ),
         step=step,
         axis=axis,
         run_column=run_column,
+        restart_column=restarts,
         kind_column=kind_column,
         wide_runs=wide,
         sums=_joined(chosen),
@@ -213,7 +218,9 @@ def _norm_of_layers(
     return {"grad_norm": tuple(role.column for role in layers)}, (Note("guessed", text),)
 
 
-def _final(role: ColumnRole, step: str | None, axis: str, run_column: str | None) -> ColumnRole:
+def _final(
+    role: ColumnRole, step: str | None, axis: str, run_column: str | None, restarts: str | None
+) -> ColumnRole:
     if role.column == step:
         return replace(role, why=f"{role.why}; numbers the rows")
     if role.kind == "step":
@@ -224,6 +231,8 @@ def _final(role: ColumnRole, step: str | None, axis: str, run_column: str | None
         return replace(role, kind="ignored", name="", why="the same run throughout")
     if role.column == run_column:
         return replace(role, kind="run", name="run", why="tells several runs apart")
+    if role.column == restarts:
+        return replace(role, kind="restart", name="segment", why="the recorder's count of restarts")
     return role
 
 

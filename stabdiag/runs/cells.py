@@ -12,10 +12,8 @@ from stabdiag.columns.row_words import SaidKinds, said_kinds
 from stabdiag.columns.step_column import numbers_of
 from stabdiag.model import F64, Column, LogTable, Mask, Note
 
-_READ = frozenset(
-    {"metric", "step", "epoch", "tokens", "time", "batch_id", "batch_statistic", "run", "other"}
-)
-_NO_SERIES = ("step", "batch_id", "run")
+_NO_SERIES = ("step", "batch_id", "run", "restart")
+_READ = frozenset({"metric", "epoch", "tokens", "time", "batch_statistic", "other", *_NO_SERIES})
 _COLUMNS_AT_ONCE = 64
 
 

@@ -72,12 +72,14 @@ def _rows(table: LogTable, plan: ColumnPlan, loaded: Loaded, kinds: RowKinds, ro
         value, usable = counted
         step = np.where(usable, value, np.nan)
     own = table.counted_step or plan.step is None
+    told = loaded.columns[plan.restart_column] if plan.restart_column else None
     return Rows(
         step=step[rows],
         train=kinds.train[rows],
         loss=_values(loaded, "loss", rows),
         epoch=_values(loaded, "epoch", rows),
         counted=own,
+        segment=None if told is None else told.value[rows].astype(np.int64),
         metrics=tuple(
             cells.logged[rows]
             for cells in loaded.series.values()

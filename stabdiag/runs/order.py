@@ -31,7 +31,7 @@ class Rows:
 
     `step` is NaN where missing; `train` rows are training records; `loss` and `epoch` hold NaN
     where missing. `counted` says that the reader counted the rows itself. `metrics` are masks of
-    where each metric is logged.
+    where each metric is logged. `segment` is the log's own count of restarts, where it has one.
     """
 
     step: F64
@@ -40,6 +40,7 @@ class Rows:
     epoch: F64
     counted: bool = False
     metrics: tuple[Mask, ...] = ()
+    segment: I64 | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ def ordered(rows: Rows) -> Ordered:
         bounds = _bounds_by_epoch(rows, state)
         return _assigned(rows, state, bounds)
     _count_on_over_epochs(rows, state)
+    if rows.segment is not None and _falls_where_told(state, _told(rows, state)):
+        return _assigned(rows, state, _bounds(rows, state))
     if _is_united(rows, state):
         return _sorted(state, united=True)
     if _is_shuffled(state.step[state.at]):
@@ -110,6 +113,19 @@ def _filled(step: F64) -> F64:
     last = np.maximum.accumulate(np.where(known, np.arange(step.size), -1))
     last[last < 0] = np.flatnonzero(known)[0]
     return step[last]
+
+
+def _told(rows: Rows, state: _State) -> I64:
+    """Where the log's own count of restarts changes: indices into the steering rows."""
+    if rows.segment is None:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(np.diff(rows.segment[state.at])) + 1
+
+
+def _falls_where_told(state: _State, told: I64) -> bool:
+    """Whether the step falls at restarts alone: nothing is out of order then."""
+    falls = np.flatnonzero(np.diff(state.step[state.at]) < 0) + 1
+    return bool(np.isin(falls, told).all())
 
 
 def _cadence(step: F64) -> float:
@@ -186,7 +202,7 @@ class _Bound:
 
 
 def _bounds(rows: Rows, state: _State) -> list[_Bound]:
-    """Bounds where the step falls back, or where the first step is written again."""
+    """Bounds where the step falls back, is the first one again, or the log counts a restart."""
     step, loss = state.step[state.at], rows.loss[state.at]
     back = np.flatnonzero(np.diff(step) < 0) + 1
     again = np.flatnonzero((np.diff(step) == 0) & (step[1:] == step[0])) + 1
@@ -194,12 +210,14 @@ def _bounds(rows: Rows, state: _State) -> list[_Bound]:
     again = again[(before != after) & ~np.isnan(before) & ~np.isnan(after)]
     if again.size <= REPEATED_STARTS:
         back = np.union1d(back, again)
+    back = np.union1d(back, _told(rows, state))
     bounds: list[_Bound] = []
     start, stretch, shift = 0, 0, 0.0
     for index in back.tolist():
         own = step[start:index]
         # A resume from the second record or later trains on from a checkpoint.
-        at_start = step[index] < np.min(own[own > own[0]], initial=np.inf)
+        at_start = step[index] <= step[index - 1]
+        at_start &= step[index] < np.min(own[own > own[0]], initial=np.inf)
         aborted = index - stretch <= ABORTED_POINTS and index - start <= 2 * ABORTED_POINTS
         new_run = False
         if at_start and not aborted:
@@ -278,6 +296,8 @@ def _assigned(rows: Rows, state: _State, bounds: list[_Bound]) -> Ordered:
 def _first_row(rows: Rows, state: _State, steers: Mask, index: int) -> int:
     """First row behind a bound: an evaluation at the new step stands before the training row."""
     row, low = int(state.at[index]), int(state.at[index - 1])
+    if rows.segment is not None and rows.segment[row] != rows.segment[low]:
+        return low + int(np.argmax(rows.segment[low : row + 1] == rows.segment[row]))
     new, old = state.step[row], state.step[low]
     while row - 1 > low and not steers[row - 1]:
         before = rows.step[row - 1]

@@ -238,7 +238,7 @@ class MonitorItem:
     """One line of the minimum monitoring: what is logged and what a gap makes undecidable."""
 
     metric: str
-    status: str  # ok | sparse | missing | post_clip | averaged | short | not_finite
+    status: str  # ok | sparse | missing | post_clip | averaged | partial | short | not_finite
     cadence: int | None
     advice: str
 

@@ -54,6 +54,7 @@ AUDIT_SHARES: Mapping[str, float] = {
     "ok": 1.0,
     "sparse": 0.5,
     "averaged": 0.5,
+    "partial": 0.5,
     "short": 0.5,
     "post_clip": 0.25,
     "not_finite": 0.0,

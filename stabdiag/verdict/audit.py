@@ -69,8 +69,12 @@ def _found(item: MonitorItem) -> str:
     every = ""
     if item.cadence is not None:
         every = "every step" if item.cadence == 1 else f"every {item.cadence} steps"
-    if item.status in ("ok", "sparse"):
-        return every or "logged"
+    if item.status == "ok":
+        return every or item.advice or "logged"
+    if item.status == "sparse":
+        return every
+    if item.status == "partial":
+        return item.advice
     word = {
         "missing": "not logged",
         "post_clip": "after clipping",
@@ -91,6 +95,10 @@ def _cost(item: MonitorItem, framework: str) -> str:
         )
     if item.status == "short":
         return "too few points to judge by: log it more often, or a longer run"
+    if item.status == "partial":
+        if "grad_norm" in item.advice:
+            return f"can't be told: {undecidable}"
+        return "can't be told: whether a layer's updates are too large for its weights"
     if item.status == "averaged":
         return "its onset is blurred over the window"
     if item.status == "post_clip":

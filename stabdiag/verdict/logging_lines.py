@@ -25,10 +25,6 @@ _PYTORCH: Mapping[str, tuple[str, ...]] = {
         "    norms = [p.detach().norm() for p in model.parameters()]",
         '    row["param_norm"] = torch.linalg.vector_norm(torch.stack(norms)).item()',
     ),
-    "grad_param_ratio": (
-        'if "param_norm" in row:',
-        '    row["grad_param_ratio"] = row["grad_norm"] / row["param_norm"]',
-    ),
     "batch": ('row["sample_ids"] = indices.tolist()  # or the batch id, or seed and position',),
     "val_loss": (
         "if step % 500 == 0:",
@@ -58,7 +54,7 @@ def lines_for(framework: str, gaps: Sequence[str]) -> tuple[str, ...]:
 
 def _pytorch(gaps: Sequence[str]) -> tuple[str, ...]:
     wanted = set(gaps)
-    if "grad_param_ratio" in wanted:
+    if "grad_param_ratio" in wanted:  # it follows from the two norms
         wanted |= {"grad_norm", "param_norm"}
     lines = [line for name, its in _PYTORCH.items() if name in wanted for line in its]
     return (
@@ -73,7 +69,8 @@ def _hugging_face(gaps: Sequence[str]) -> tuple[str, ...]:
     # loss, grad norm (before clipping) and learning rate come in one record of the Trainer
     wanted = {"loss" if gap in ("grad_norm", "lr") else gap for gap in gaps}
     arguments = [line for name, its in _HF_ARGUMENTS.items() if name in wanted for line in its]
-    lines = ["args = TrainingArguments(", *arguments, "    ...", ")"] if arguments else []
+    open_call = ["args = TrainingArguments(", "    # beside what you have:"]
+    lines = [*open_call, *arguments, ")"] if arguments else []
     if wanted & set(_RECORDED):
         lines += [
             "from stabdiag.recorder import HuggingFaceRecorder",
@@ -102,6 +99,7 @@ def _lightning(gaps: Sequence[str]) -> tuple[str, ...]:
         ]
     callbacks = []
     if "lr" in gaps:
+        lines.append("from lightning.pytorch.callbacks import LearningRateMonitor")
         callbacks.append('LearningRateMonitor(logging_interval="step")')
     if {"param_norm", "grad_param_ratio"} & set(gaps):
         lines.append("from stabdiag.recorder import LightningRecorder")

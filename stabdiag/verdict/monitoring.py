@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stabdiag.findings import MonitorItem
+from stabdiag.model import LAYER_METRICS
 from stabdiag.rules.monitoring import MISSING_METRIC
 from stabdiag.steps.tracks import track
 from stabdiag.steps.view import View
@@ -21,20 +22,19 @@ COST = {
     "val_loss": "without it overfitting and a data shift look alike",
 }
 
+# Points below which a series can't be judged. Every 100 to 200 steps is all that is asked of the
+# parameter norm, so few make a run's worth; one validation is one.
+_LEAST_POINTS = {"param_norm": 2, "val_loss": 1}
+
 
 def audit(view: View) -> tuple[MonitorItem, ...]:
     """Check the run's log against the minimum monitoring of the handbook."""
-    items = [_series(view, name) for name in ("loss", "grad_norm", "param_norm", "lr")]
-    items.append(_ratio(view))
+    items = [_series(view, "loss"), _series(view, "grad_norm"), _param_norm(view)]
+    items += [_series(view, "lr"), _ratio(view)]
     items.append(_series(view, "val_loss"))
     if view.scale is not None:
         items.append(_series(view, "loss_scale"))
-    layers = sum(len(v) for v in view.run.layers.values())
-    items.append(
-        MonitorItem("layers", "ok", None, "")
-        if layers
-        else MonitorItem("layers", "missing", None, COST["layers"])
-    )
+    items.append(_layers(view))
     batch = view.run.batch
     items.append(
         MonitorItem("batch", "ok", None, "")
@@ -54,7 +54,7 @@ def _series(view: View, name: str) -> MonitorItem:
         return MonitorItem(name, "not_finite", t.cadence, "no finite value was logged")
     if name == "grad_norm" and view.post_clip:
         return MonitorItem(name, "post_clip", t.cadence, _post_clip())
-    if t.value.size < 20 and name != "val_loss":
+    if t.value.size < _LEAST_POINTS.get(name, 20):
         return MonitorItem(
             name, "short", t.cadence, f"only {t.value.size} points: too few to judge"
         )
@@ -62,6 +62,23 @@ def _series(view: View, name: str) -> MonitorItem:
     if t.cadence > every and name != "val_loss":
         return MonitorItem(name, "sparse", t.cadence, _sparse(name, t.cadence))
     return MonitorItem(name, "ok", t.cadence, "")
+
+
+def _param_norm(view: View) -> MonitorItem:
+    """The handbook asks for that of each weight matrix: it may stand for the one of all."""
+    if view.param is None and view.run.layers.get("param_norm"):
+        return MonitorItem("param_norm", "ok", None, "logged for each layer")
+    return _series(view, "param_norm")
+
+
+def _layers(view: View) -> MonitorItem:
+    there = [metric for metric in LAYER_METRICS if view.run.layers.get(metric)]
+    if not there:
+        return MonitorItem("layers", "missing", None, COST["layers"])
+    lacking = [name for name in ("grad_norm", "param_norm") if name not in there]
+    if not lacking:
+        return MonitorItem("layers", "ok", None, "")
+    return MonitorItem("layers", "partial", None, f"no {' and no '.join(lacking)} of each layer")
 
 
 def _post_clip() -> str:
@@ -75,13 +92,16 @@ def _sparse(name: str, cadence: int) -> str:
 
 
 def _ratio(view: View) -> MonitorItem:
-    if "grad_param_ratio" in view.run.series:
-        return _series(view, "grad_param_ratio")
+    logged = _series(view, "grad_param_ratio")
+    if logged.status == "ok":
+        return logged
     if view.grad is not None and view.param is not None:
         return MonitorItem(
             "grad_param_ratio", "ok", view.param.cadence, "derived from the two norms"
         )
-    return MonitorItem("grad_param_ratio", "missing", None, COST["grad_param_ratio"])
+    if view.run.layers.get("grad_norm") and view.run.layers.get("param_norm"):
+        return MonitorItem("grad_param_ratio", "ok", None, "derived for each layer")
+    return logged
 
 
 def settling(items: tuple[MonitorItem, ...], cause: str) -> tuple[str, ...]:

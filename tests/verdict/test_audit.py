@@ -57,6 +57,39 @@ def test_a_coarse_log_says_what_can_not_be_seen_within_its_cadence() -> None:
     assert seen.score < audit(healthy(400)).score
 
 
+def test_the_parameter_norm_as_often_as_asked_has_its_points() -> None:
+    """A run of 400 steps holds four of them."""
+    columns = healthy(400)
+    columns["param_norm"] = [
+        v if t % 100 == 0 else None for t, v in enumerate(columns["param_norm"])
+    ]  # type: ignore[assignment]
+    seen = {item.metric: item for item in audit(columns).items}
+    assert seen["param_norm"].status == "ok"
+    assert seen["param_norm"].found == "every 100 steps"
+
+
+def test_the_norm_of_each_weight_matrix_is_what_the_handbook_asks() -> None:
+    columns = {name: cells for name, cells in healthy(400).items() if name != "param_norm"}
+    seen = audit(columns, layers=healthy_layers(400))
+    assert cost(seen, "param_norm") == ""
+    assert cost(seen, "grad_param_ratio") == ""
+    assert seen.score == audit(healthy(400), layers=healthy_layers(400)).score
+
+
+@pytest.mark.parametrize(
+    ("there", "lacks"), [("grad_norm", "too large for its weights"), ("param_norm", "step 4")]
+)
+def test_one_norm_of_each_layer_is_half_of_what_is_asked(there: str, lacks: str) -> None:
+    layers = {n: v for n, v in healthy_layers(400).items() if n.startswith(f"{there}/")}
+    whole, half = (
+        audit(healthy(400), layers=healthy_layers(400)),
+        audit(healthy(400), layers=layers),
+    )
+    assert whole.score - half.score == AUDIT_POINTS["layers"] / 2
+    assert lacks in cost(half, "layers")
+    assert whole.score > audit(healthy(400)).score
+
+
 def test_a_norm_after_clipping_is_no_evidence() -> None:
     columns = healthy(400)
     columns["grad_norm"] = columns["grad_norm"].clip(max=0.5)
@@ -70,12 +103,12 @@ def test_the_lines_are_python_whatever_is_missing(framework: str) -> None:
             lines = lines_for(framework, gaps)
             assert lines
             assert max(map(len, lines)) <= 79
-            ast.parse("\n".join(lines).replace("    ...\n)", ")"))
+            ast.parse("\n".join(lines))
 
 
 @pytest.mark.parametrize("gap", AUDIT_POINTS)
 def test_the_lines_name_what_is_missing(gap: str) -> None:
-    words = {"layers": "grad_norm/", "batch": "sample_ids"}
+    words = {"layers": "grad_norm/", "batch": "sample_ids", "grad_param_ratio": "param_norm"}
     assert words.get(gap, gap) in "\n".join(lines_for("pytorch", [gap]))
 
 

@@ -29,6 +29,7 @@ _UNDECIDABLE = {
     "layers": "which layer it is (step 4)",
     "batch": "which batch it was (step 2)",
 }
+_LIGHTNING_STARTS = ("lr-", "grad_2.0_norm")  # LearningRateMonitor, utilities.grad_norm
 _HF_COLUMNS = ("learning_rate", "eval_loss", "train_runtime", "num_input_tokens_seen")
 
 
@@ -112,6 +113,7 @@ def _framework(run: Run) -> str:
     if run.format in ("trainer_state", "hugging face") or len(columns & set(_HF_COLUMNS)) >= 2:
         return "hf"
     lightning = {"trainer/global_step"} & columns or any(
-        column.endswith(("_step", "_epoch")) for column in columns
+        column.endswith(("_step", "_epoch")) or column.startswith(_LIGHTNING_STARTS)
+        for column in columns
     )
     return "lightning" if lightning else "pytorch"

@@ -90,7 +90,7 @@ def _lightning(gaps: Sequence[str]) -> tuple[str, ...]:
             "    ...",
             '    self.log("val_loss", loss)',
         ]
-    if {"grad_norm", "layers"} & set(gaps):
+    if "grad_norm" in gaps:
         lines += [
             "# in the LightningModule; it runs before clipping",
             "from lightning.pytorch.utilities import grad_norm",
@@ -101,7 +101,7 @@ def _lightning(gaps: Sequence[str]) -> tuple[str, ...]:
     if "lr" in gaps:
         lines.append("from lightning.pytorch.callbacks import LearningRateMonitor")
         callbacks.append('LearningRateMonitor(logging_interval="step")')
-    if {"param_norm", "grad_param_ratio"} & set(gaps):
+    if {"param_norm", "grad_param_ratio", "layers"} & set(gaps):
         lines.append("from stabdiag.recorder import LightningRecorder")
         callbacks.append('LightningRecorder("run.jsonl")')
     inside = ["    callbacks=[", *(f"        {c}," for c in callbacks), "    ],"]

@@ -17,7 +17,10 @@ pytest.importorskip("accelerate", reason="accelerate, which its Trainer needs, i
 
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
+import stabdiag
 from stabdiag.recorder import HuggingFaceRecorder
+from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.verdict.logging_lines import lines_for
 from tests.recorder import loops
 
 # What transformers and accelerate warn of in themselves.
@@ -33,7 +36,7 @@ def data(rows: int) -> list[dict[str, list[int]]]:
     return [{"input_ids": row, "labels": row, "attention_mask": [1] * LENGTH} for row in ids]
 
 
-def train(folder: Path, steps: int = 6, *, callback: Any = None, **arguments: Any) -> Trainer:
+def trainer_of(folder: Path, steps: int, callbacks: list[Any], **arguments: Any) -> Trainer:
     torch.manual_seed(0)
     config = GPT2Config(
         vocab_size=VOCABULARY,
@@ -55,13 +58,18 @@ def train(folder: Path, steps: int = 6, *, callback: Any = None, **arguments: An
         "save_strategy": "no",
         "disable_tqdm": True,
     }
-    trainer = Trainer(
+    return Trainer(
         model=GPT2LMHeadModel(config),
         args=TrainingArguments(output_dir=str(folder / "out"), **settings | arguments),
         train_dataset=data(64),
         eval_dataset=data(4),
-        callbacks=[callback or HuggingFaceRecorder(folder / "run.jsonl")],
+        callbacks=callbacks,
     )
+
+
+def train(folder: Path, steps: int = 6, *, callback: Any = None, **arguments: Any) -> Trainer:
+    callback = callback or HuggingFaceRecorder(folder / "run.jsonl")
+    trainer = trainer_of(folder, steps, [callback], **arguments)
     trainer.train()
     return trainer
 
@@ -160,3 +168,27 @@ def test_training_on_from_a_checkpoint_is_a_new_segment(tmp_path: Path) -> None:
 def test_the_model_is_left_without_hooks(tmp_path: Path) -> None:
     trainer = train(tmp_path, 1)
     assert not trainer.model._forward_hooks
+
+
+def test_the_lines_of_the_audit_close_the_gaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stand in the script as they are: the arguments first, the callback at the Trainer."""
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(lines_for("hf", list(AUDIT_POINTS)))
+    arguments, imported, callback = code.partition("from stabdiag.recorder")
+    names: dict[str, Any] = {"TrainingArguments": dict}
+    exec(arguments, names)
+    assert names["args"].pop("eval_steps") == 500
+    trainer = trainer_of(tmp_path, 100, [], **names["args"], eval_steps=50)
+    exec(imported + callback, {"trainer": trainer})
+    trainer.train()
+    trainer.save_state()
+    audit = stabdiag.analyze(tmp_path / "run.jsonl").audit
+    assert audit is not None
+    assert audit.score == 100
+    own = stabdiag.analyze(tmp_path / "out" / "trainer_state.json").audit
+    assert own is not None
+    assert own.framework == "hf"
+    gaps = {item.metric for item in own.items if item.status != "ok"}
+    assert gaps == {"param_norm", "grad_param_ratio", "layers", "batch"}

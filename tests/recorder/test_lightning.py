@@ -15,9 +15,14 @@ torch = pytest.importorskip("torch", reason=WHY)
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import lightning.pytorch as pl
+from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.utilities import grad_norm
 from torch import Tensor, nn
 
+import stabdiag
 from stabdiag.recorder import LightningRecorder
+from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.verdict.logging_lines import lines_for
 from tests.recorder.loops import loss_of, norm, tiny_model
 
 # What Lightning warns of in itself and its environment.
@@ -165,3 +170,55 @@ def test_manual_optimization_with_two_optimizers(tmp_path: Path) -> None:
     assert len(rows) == BATCHES
     assert [row["grad_norm"] for row in rows] == pytest.approx(module.norms[::2], rel=1e-6)
     assert isinstance(module.model, nn.Sequential)
+
+
+class AuditedModule(Module):
+    """The lines that the audit gives for a LightningModule, as they are."""
+
+    def training_step(self, batch: tuple[Tensor, Tensor], number: int) -> Tensor:
+        loss = super().training_step(batch, number)
+        self.log("train_loss", loss, on_step=True)
+        self.log("batch_idx", float(number), on_step=True)
+        return loss
+
+    def on_before_optimizer_step(self, optimizer: Any) -> None:
+        self.log_dict(grad_norm(self, norm_type=2))
+
+
+def test_the_lines_of_the_audit_close_the_gaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(lines_for("lightning", list(AUDIT_POINTS)))
+    said = (
+        'self.log("train_loss", loss, on_step=True)',
+        'self.log("batch_idx", float(batch_idx), on_step=True)',
+        "from lightning.pytorch.utilities import grad_norm",
+        "self.log_dict(grad_norm(self, norm_type=2))",
+    )
+    assert all(line in code for line in said)
+    _, imported, trainer = code.partition("from lightning.pytorch.callbacks")
+    settings = {
+        "max_epochs": 1,
+        "accelerator": "cpu",
+        "devices": 1,
+        "logger": CSVLogger(tmp_path),
+        "gradient_clip_val": 0.1,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
+    made: list[pl.Trainer] = []
+    exec(
+        imported + trainer,
+        {"Trainer": lambda **given: made.append(pl.Trainer(**settings, **given))},
+    )
+    made[0].fit(AuditedModule(), loader(120), loader(4))
+    audit = stabdiag.analyze(tmp_path / "run.jsonl").audit
+    assert audit is not None
+    assert audit.score == 100
+    own = stabdiag.analyze(next(tmp_path.rglob("metrics.csv"))).audit
+    assert own is not None
+    assert own.framework == "lightning"
+    gaps = {item.metric: item.status for item in own.items if item.status != "ok"}
+    assert gaps == {"param_norm": "missing", "grad_param_ratio": "missing", "layers": "partial"}

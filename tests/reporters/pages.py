@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
+VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 SVG_VOID = {"line", "path", "rect", "polyline"}
 _NO_MARKUP = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
 LOADS = ("src", "href", "srcset", "action", "data", "poster", "xlink:href")

@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -351,20 +352,39 @@ def _displays(tree: Any, ids: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("width", [400, 1200])
-def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: int) -> None:
+@contextmanager
+def _window(browser: Browser, width: int) -> Iterator[None]:
+    """A window of this many pixels in width."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.devtools("Emulation.setDeviceMetricsOverride", **size)
     try:
-        browser.devtools(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        browser.open(page)
-        assert browser.run("return document.documentElement.scrollWidth") <= width
+        yield
     finally:
         browser.devtools("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_narrow_table_uses_the_width_that_there_is(browser: Browser, page: Path) -> None:
+    with _window(browser, 400):
+        browser.open(page)
+        widths = browser.run(
+            "return [...document.querySelectorAll('.stacked tbody tr > *')]"
+            ".filter((c) => c.offsetParent).map((c) => c.offsetWidth / c.parentNode.offsetWidth)"
+        )
+    assert min(widths) > 0.95
+
+
+def test_the_layers_are_read_without_scrolling_sideways(browser: Browser, page: Path) -> None:
+    with _window(browser, 1200):
+        browser.open(page)
+        box = "document.querySelector('#layers .wide')"
+        assert browser.run(f"return {box}.scrollWidth <= {box}.clientWidth")
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: int) -> None:
+    with _window(browser, width):
+        browser.open(page)
+        assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
 def test_a_fleet_is_sorted_by_a_click(browser: Browser, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from stabdiag.findings import Finding, Report, StepResult
 from stabdiag.reporters.blocks import prose
 from stabdiag.reporters.html.blocks_html import inline
 from stabdiag.reporters.html.document import section, table, text
-from stabdiag.reporters.html.places import place
+from stabdiag.reporters.html.places import layer, place
 from stabdiag.reporters.numbers import count, number, strict_json
 from stabdiag.reporters.sections import STATUS_TONES, reason_of
 
@@ -50,7 +50,7 @@ def _finding(report: Report, index: int) -> list[str]:
     one = report.findings[index]
     word = one.severity.word
     tone = {"error": "bad", "warning": "warn"}.get(word, "info")
-    where = f' · <span class="layer">{text(one.layer)}</span>' if one.layer else ""
+    where = f" · {layer(one.layer)}" if one.layer else ""
     when = f" · {place(report, one.step, one.last_step)}" if one.step is not None else ""
     return [
         f'<article class="finding {tone}" id="finding-{index}">',

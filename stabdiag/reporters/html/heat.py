@@ -9,7 +9,7 @@ from itertools import groupby
 
 from stabdiag.findings import HeatMap, Report
 from stabdiag.reporters.html.document import data, folded, table, text
-from stabdiag.reporters.html.places import place
+from stabdiag.reporters.html.places import layer, place
 from stabdiag.reporters.layer_names import labels
 from stabdiag.reporters.numbers import count, steps, times
 
@@ -161,12 +161,12 @@ def _look(value: float | None, bad: str) -> str:
 def _figures(shown: HeatMap, drawn: Rows, report: Report) -> str:
     """The same in words: of each row its highest and lowest cell, and where it is not finite."""
     rows = []
-    for layer, values, bad in zip(drawn.names, drawn.value, drawn.bad, strict=True):
+    for name, values, bad in zip(drawn.names, drawn.value, drawn.bad, strict=True):
         known = [(v, c) for c, v in enumerate(values) if v is not None]
         first = next((c for c, kind in enumerate(bad) if kind), None)
         rows.append(
             [
-                f'<span class="layer">{text(layer)}</span>',
+                layer(name),
                 *_extreme(shown, report, max(known, key=lambda one: one[0], default=None)),
                 *_extreme(shown, report, min(known, key=lambda one: one[0], default=None)),
                 "" if first is None else f"{bad[first]}, {_when(shown, report, first)}",

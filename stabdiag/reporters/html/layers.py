@@ -7,7 +7,7 @@ from stabdiag.reporters.blocks import Block, prose
 from stabdiag.reporters.html.blocks_html import as_html, inline
 from stabdiag.reporters.html.document import folded, section, table, text
 from stabdiag.reporters.html.heat import by_block, by_layer, heat
-from stabdiag.reporters.html.places import place
+from stabdiag.reporters.html.places import layer, place
 from stabdiag.reporters.layer_pages import moment_section, plan_section
 from stabdiag.reporters.numbers import count, number, times
 
@@ -52,7 +52,7 @@ def _ranking(report: Report) -> list[str]:
 def _row(report: Report, one: LayerRank) -> list[str]:
     return [
         str(one.rank),
-        f'<span class="layer">{text(one.layer)}</span>',
+        layer(one.layer),
         text(one.role.replace("_", " ")),
         times(one.ratio_to_median),
         times(one.ratio_to_peers),

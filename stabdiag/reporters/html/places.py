@@ -1,4 +1,4 @@
-"""Where something happened, as a link that shows it in the charts."""
+"""Where something happened: steps as a link that shows them in the charts, layers by name."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def place(report: Report, first: int | None, last: int | None = None, words: str
         return said
     end = first if last is None else last
     return f'<a class="step" href="#charts" data-from="{first}" data-to="{end}">{said}</a>'
+
+
+def layer(name: str) -> str:
+    """Return a layer's name; where it is too long for its line it breaks between its parts."""
+    return f'<span class="layer">{text(name).replace(".", ".<wbr>").replace("/", "/<wbr>")}</span>'

@@ -11,14 +11,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stabdiag
-from stabdiag.findings import Report
+from stabdiag.findings import ChartSeries, Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import View, render
 from stabdiag.reporters.html import fleet_page
@@ -385,6 +385,36 @@ def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: i
     with _window(browser, width):
         browser.open(page)
         assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        *((0.01305, 1.50095), (0.0099999, 0.51), (3.0, 4.9), (2.0, 2.0), (0.0, 0.0), (-3.0, 1e38)),
+        *(
+            (5e-324, 5e-324),
+            (5e-324, 1e-300),
+            (1e-5, 1.7e308),
+            (1e300, 1.7e308),
+            (-8e307, 8e307),
+        ),
+    ],
+)
+def test_an_axis_of_any_range_is_drawn(
+    browser: Browser, tmp_path: Path, report: Report, low: float, high: float
+) -> None:
+    step = tuple(range(100))
+    value = tuple(high if at % 2 else low for at in step)
+    odd = replace(report, charts=(ChartSeries("loss", step, value),), heat_maps=())
+    path = tmp_path / "odd.html"
+    path.write_text(render(odd, "html", View()), encoding="utf-8")
+    browser.open(path)
+    for _ in range(2):
+        assert browser.errors() == []
+        assert browser.run("return document.documentElement.dataset.drawn") == "1"
+        shown = browser.run("const p = uPlot.sync('steps').plots[0]; return p.axes[1]._splits")
+        assert 1 <= len(shown) <= 20
+        browser.click("[data-log]")
 
 
 def test_a_fleet_is_sorted_by_a_click(browser: Browser, tmp_path: Path) -> None:

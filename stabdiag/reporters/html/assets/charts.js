@@ -136,20 +136,34 @@
   const axis = (more) => ({
     stroke: () => color("--dim"), font: "11px system-ui, sans-serif", ticks: lines, grid: lines, ...more,
   });
-  // On a logarithmic axis: powers of ten, and twice and five times them where the range is small.
-  const round = (u, splits) => {
-    const { min, max } = u.scales.y;
-    const kept = Math.log10(max / min) > 2 ? [1] : [1, 2, 5];
-    return splits.map((v) => (kept.includes(Number((v / 10 ** Math.floor(Math.log10(v) + 1e-9)).toPrecision(6))) ? v : null));
+  // What an axis names is chosen here: uPlot knows no step beyond 1e32, where losses that diverge
+  // do go, and its logarithmic axis never ends where the range begins at no round number.
+  const everyStep = [];
+  for (let power = -323; power <= 308; power++) everyStep.push(Number(`1e${power}`));
+  const evenly = (u, side, low, high) => {
+    const rough = high / 4 - low / 4, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * ([1, 2, 5].find((by) => by * power >= rough) || 10);
+    const first = Math.ceil(low / step), last = Math.floor(high / step);
+    if (!(step > 0 && last - first < 20)) return [low, high];
+    return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+  };
+  const byPowers = (u, side, low, high) => {
+    const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
+    const every = Math.ceil((to - from) / 6), parts = to - from > 2 ? [1] : [1, 2, 5];
+    const found = [];
+    for (let power = from; power <= to; power += every) {
+      found.push(...parts.map((part) => Number(`${part}e${power}`)).filter((v) => v >= low && v <= high));
+    }
+    return found.length > 1 ? found : evenly(u, side, low, high);
   };
   const linear = (u, low, high) => {
     if (low === null || high === null) return [0, 1];
-    const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-    return Number.isFinite(room) ? [low - room, high + room] : [low, high];
+    const room = (high / 2 - low / 2) * 0.12 || Math.abs(high) * 0.1 || 1;
+    return [Math.max(low - room, -Number.MAX_VALUE), Math.min(high + room, Number.MAX_VALUE)];
   };
   const logarithmic = (u, low, high) => {
     if (low === null || high === null || low <= 0) return [0.1, 1];
-    const room = Math.max((high / low) ** 0.06, 1.02);
+    const room = 10 ** Math.max(0.06 * (Math.log10(high) - Math.log10(low)), 0.01);
     const least = Math.max(low / room, Number.MIN_VALUE), most = Math.min(high * room, Number.MAX_VALUE);
     return least < most ? [least, most] : [least, most * 10];
   };
@@ -196,7 +210,7 @@
         axis({ values: (u, values) => values.map((v) => (Number.isInteger(v) ? String(v) : "")), size: 30 }),
         axis({
           size: 62, values: (u, values) => values.map((v) => (v === null ? "" : say(v))),
-          ...(log ? { filter: round, grid: { ...lines, filter: round }, ticks: { ...lines, filter: round } } : {}),
+          incrs: everyStep, splits: log ? byPowers : evenly, filter: (u, values) => values,
         }),
       ],
       series: [{}, ...series],

@@ -13,12 +13,13 @@ import pytest
 
 import stabdiag
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, Report
+from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, LrPhase, Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import PARTS, View, render, render_part
 from stabdiag.reporters.first_screen import cause_name
 from stabdiag.reporters.html import fleet_page
 from stabdiag.reporters.html.document import asset
+from stabdiag.reporters.html.svg import figures
 from stabdiag.reporters.numbers import nats, number, percent, times
 from stabdiag.reporters.untrusted import printable
 from stabdiag.settings import Settings
@@ -234,6 +235,35 @@ def test_many_layers_stay_small() -> None:
     assert "180 layers left out" in page
     assert "of all 300 layers by blocks" in page
     assert {one.layer for one in report.layers} <= {row[1] for row in read(page).rows if row[1:]}
+
+
+def test_a_still_picture_says_and_draws_what_belongs_together() -> None:
+    step = tuple(range(100))
+    loss = (*(3.0 - s / 100 for s in range(40)), math.nan, 2.5, *[math.nan] * 58)
+    charts = (
+        ChartSeries("loss", step, loss),
+        ChartSeries("val_loss", (0, 50, 99), (4.0, 3.0, 2.0)),
+    )
+    report = replace(healthy_report(), charts=charts, lr_phases=())
+    first, *others = figures(report, ("loss", "val_loss", "grad_norm"))
+    assert others == []
+    assert "loss, steps 0 to 99: from 3 to 2.5" in first
+    assert "; validation loss, steps 0 to 99: from 4 to 2" in first
+    drawn = {
+        d.count("M"): name for name, d in re.findall(r'class="(line [^"]*)" d="([^"]*)"', first)
+    }
+    assert drawn[3] == "line second dots", "three points of few, each to be seen"
+    lone = re.findall(r'class="line first dots" d="M([^"]*)h0"', first)
+    assert len(lone) == 1, "one point between NaN"
+
+
+def test_words_of_short_phases_do_not_run_into_one_another() -> None:
+    phases = (LrPhase("warmup", 0, 0), LrPhase("decay", 1, 999))
+    charts = (ChartSeries("loss", (0, 999), (2.0, 1.0)),)
+    report = replace(healthy_report(), charts=charts, lr_phases=phases)
+    (figure,) = figures(report, ("loss",))
+    assert "warmup" not in figure
+    assert "decay" in figure
 
 
 def test_a_notebook_shows_the_verdict_without_a_script() -> None:

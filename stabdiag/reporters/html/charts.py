@@ -8,16 +8,15 @@ from typing import Any
 
 from stabdiag.findings import ChartSeries, Report
 from stabdiag.reporters.first_screen import cause_name, episode_kind, handbook_reading, lead
-from stabdiag.reporters.html.axes import axis_of
+from stabdiag.reporters.html.axes import Axis, axis_of
 from stabdiag.reporters.html.document import data, folded, section, table, text
 from stabdiag.reporters.html.places import place
 from stabdiag.reporters.html.svg import figures
-from stabdiag.reporters.html.traces import Trace, traces
+from stabdiag.reporters.html.traces import Trace, label, panels, traces
 from stabdiag.reporters.numbers import count, number, percent, times
 
 STORY = ("loss", "val_loss", "grad_norm")
 _ALL = (*STORY, "param_norm", "lr", "loss_scale")
-_PANELS = {"val_loss": "loss"}  # drawn into the panel of another series
 _LISTED = 40  # series in the table
 
 
@@ -30,11 +29,7 @@ def charts(report: Report, story: Sequence[str] = STORY) -> list[str]:
     still = [
         *figures(report, story),
         *_close_up(report),
-        *(
-            folded(", ".join(_words(name) for name in _logged(report, beside)), more)
-            if more
-            else ()
-        ),
+        *(folded(", ".join(label(name) for name in _logged(report, beside)), more) if more else ()),
     ]
     body = [
         *_controls(report, story),
@@ -82,10 +77,6 @@ def _span(first: int, last: int | None) -> str:
     return f"{first}" if last == first else f"{first} to {last}"
 
 
-def _words(name: str) -> str:
-    return {"lr": "learning rate", "val_loss": "validation loss"}.get(name, name.replace("_", " "))
-
-
 def _logged(report: Report, names: Sequence[str]) -> list[str]:
     there = {one.name for one in report.charts if one.step}
     return [name for name in names if name in there]
@@ -95,12 +86,12 @@ def _controls(report: Report, story: Sequence[str]) -> list[str]:
     """Buttons and boxes, hidden until the script is there to obey them."""
     boxes = "".join(
         f'<label><input type="checkbox" data-series="{name}"'
-        f"{' checked' if name in story else ''}> {text(_words(name))}</label>"
+        f"{' checked' if name in story else ''}> {text(label(name))}</label>"
         for name in _logged(report, _ALL)
     )
     buttons = "".join(
-        f'<button type="button" data-move="{move}" aria-label="{label}">{sign}</button>'
-        for move, sign, label in (
+        f'<button type="button" data-move="{move}" aria-label="{words}">{sign}</button>'
+        for move, sign, words in (
             ("whole", "Whole run", "Show the whole run"),
             ("in", "+", "Zoom in"),
             ("out", "−", "Zoom out"),
@@ -146,7 +137,7 @@ def _reduced(report: Report) -> list[str]:
     if not few:
         return []
     said = ", ".join(
-        f"{_words(one.name)} {number(len(one.step))} of {number(report.run.series[one.name].points)}"
+        f"{label(one.name)} {number(len(one.step))} of {number(report.run.series[one.name].points)}"
         for one in few
     )
     return [
@@ -222,30 +213,34 @@ def _bad_stretches(report: Report) -> list[str]:
 
 def points(report: Report, story: Sequence[str]) -> dict[str, Any]:
     """Return what the script draws: the same points as the pictures."""
-    series = []
-    for name in _logged(report, _ALL):
-        one = next(chart for chart in report.charts if chart.name == name)
-        current, passes = traces(one)
-        axis = axis_of(one.value)
-        series.append(
-            {
-                "name": name,
-                "label": _words(name),
-                "panel": _PANELS.get(name, name),
-                "on": name in story,
-                "log": axis is not None and axis.log,
-                "positive": axis is not None and axis.low > 0,
-                **_drawn(current),
-                "over": [_drawn(before) for before in passes],
-                "bad": [[b.first_step, b.last_step, b.kind] for b in one.not_finite],
-            }
-        )
+    there = [one for name in _ALL for one in report.charts if one.name == name and one.step]
+    series = [
+        _points(one, members[0].name, axis, on=one.name in story)
+        for members in panels(there)
+        for axis in [axis_of([value for one in members for value in one.value])]
+        for one in members
+    ]
     return {
         "axis": report.run.axis,
         "series": series,
         "episodes": [[e.onset_step, e.end_step, episode_kind(e)] for e in report.episodes],
         "restarts": [first for first, _ in report.run.segments[1:]],
         "phases": [[phase.kind, phase.first_step] for phase in report.lr_phases],
+    }
+
+
+def _points(one: ChartSeries, panel: str, axis: Axis | None, *, on: bool) -> dict[str, Any]:
+    current, passes = traces(one)
+    return {
+        "name": one.name,
+        "label": label(one.name),
+        "panel": panel,
+        "on": on,
+        "log": axis is not None and axis.log,
+        "positive": axis is not None and axis.low > 0,
+        **_drawn(current),
+        "over": [_drawn(before) for before in passes],
+        "bad": [[b.first_step, b.last_step, b.kind] for b in one.not_finite],
     }
 
 

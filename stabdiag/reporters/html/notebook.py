@@ -28,7 +28,7 @@ def fragment(report: Report) -> str:
             f"{HEALTH_SIGNS[verdict.health]}</span> {text(verdict.health.upper())}</p>",
             f'<p class="summary">{inline(prose(verdict.summary))}</p>',
             *as_html((Labelled(answers(report)),)),
-            *figures(report, ("loss", "grad_norm")),
+            *figures(report, ("loss", "val_loss", "grad_norm")),
             *(["<p><strong>Do this next</strong></p>", *next_steps] if next_steps else []),
             *_evidence(report),
             "</div>",

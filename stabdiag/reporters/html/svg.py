@@ -1,4 +1,4 @@
-"""A series as a picture in SVG: readable without a script, in print, and in a notebook."""
+"""Series as pictures in SVG: readable without a script, in print, and in a notebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from stabdiag.findings import ChartSeries, Report
 from stabdiag.reporters.html.axes import Axis, axis_of, marks, nice
 from stabdiag.reporters.html.document import text
-from stabdiag.reporters.html.traces import Trace, traces
+from stabdiag.reporters.html.traces import Trace, label, panels, traces
 from stabdiag.reporters.numbers import number
 
 Place = Callable[[float], float]
@@ -17,25 +17,29 @@ WIDTH, HEIGHT = 880, 208
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 14, 34, 24
 _PLOT = HEIGHT - _TOP - _BOTTOM
 _APART = 16  # pixels between two labels, at the least
+_PHASE_CHAR = 6.2  # pixels of a character of a phase's name, about
+_DOTTED = 60  # points: of fewer each one is a dot
+_TONES = ("first", "second")  # of the series of one picture
+_SAMPLES = ("—", "- -")
 
 
 def figures(
     report: Report, names: Sequence[str], shown: Sequence[ChartSeries] | None = None
 ) -> list[str]:
-    """Return a figure for each of the named series that is logged, on one axis of steps."""
+    """Return figures of those of the named series that are logged, on one axis of steps."""
     every = report.charts if shown is None else shown
     drawn = [one for name in names for one in every if one.name == name and one.step]
     if not drawn:
         return []
     first, last = min(min(one.step) for one in drawn), max(max(one.step) for one in drawn)
-    return [_figure(one, report, first, last) for one in drawn]
+    return [_figure(members, report, first, last) for members in panels(drawn)]
 
 
 def said(one: ChartSeries) -> str:
     """Return in words what a picture of the series shows."""
     finite = [value for value in one.value if math.isfinite(value)]
     bad = sum(stretch.points for stretch in one.not_finite)
-    span = f"{one.name}, steps {min(one.step)} to {max(one.step)}"
+    span = f"{label(one.name)}, steps {min(one.step)} to {max(one.step)}"
     if not finite:
         return f"{span}: never finite"
     course = f"from {number(finite[0])} to {number(finite[-1])}"
@@ -43,8 +47,8 @@ def said(one: ChartSeries) -> str:
     return f"{span}: {course}, {extremes}" + (f", {number(bad)} points not finite" if bad else "")
 
 
-def _figure(one: ChartSeries, report: Report, first: int, last: int) -> str:
-    axis = axis_of(one.value)
+def _figure(members: Sequence[ChartSeries], report: Report, first: int, last: int) -> str:
+    axis = axis_of([value for one in members for value in one.value])
     span = max(1, last - first)
 
     def x(step: float) -> float:
@@ -52,16 +56,26 @@ def _figure(one: ChartSeries, report: Report, first: int, last: int) -> str:
 
     parts = [*_bands(report, x, first, last), _steps(x, first, last)]
     if axis is not None:
-        current, passes = traces(one)
-        over = [line for before in passes for line in _lines(before, axis, x, "over")]
-        parts += [_levels(axis), *over, *_lines(current, axis, x)]
-    parts.append(_bad(one, x, first, last))
-    title = f"{one.name}{' (log scale)' if axis is not None and axis.log else ''}"
+        parts.append(_levels(axis))
+        drawn = [(tone, *traces(one)) for tone, one in zip(_TONES, members, strict=False)]
+        parts += [_line(one, axis, x, "over") for _, _, passes in drawn for one in passes]
+        parts += [_line(current, axis, x, f"line {tone}") for tone, current, _ in drawn]
+    parts += [_bad(one, x, first, last) for one in members]
     return (
-        f'<figure class="chart"><svg role="img" aria-label="{text(said(one))}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}">'
-        f'<text x="0" y="13" class="name">{text(title)}</text>{"".join(parts)}</svg></figure>'
+        f'<figure class="chart"><svg role="img" aria-label="{text("; ".join(map(said, members)))}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">{_title(members, axis)}{"".join(parts)}</svg></figure>'
     )
+
+
+def _title(members: Sequence[ChartSeries], axis: Axis | None) -> str:
+    """The names of the series, each with a sample of its line."""
+    names = "".join(
+        f'<tspan class="{tone}" dx="{12 * (place > 0)}">{sample}</tspan><tspan dx="6">'
+        f"{text(label(one.name))}</tspan>"
+        for place, (tone, sample, one) in enumerate(zip(_TONES, _SAMPLES, members, strict=False))
+    )
+    log = '<tspan class="tick" dx="12">log scale</tspan>' if axis is not None and axis.log else ""
+    return f'<text x="0" y="13" class="name">{names}{log}</text>'
 
 
 def _bands(report: Report, x: Place, first: int, last: int) -> Iterator[str]:
@@ -82,10 +96,19 @@ def _bands(report: Report, x: Place, first: int, last: int) -> Iterator[str]:
     for start, _ in report.run.segments[1:]:
         if first <= start <= last:
             yield _upright("restart", x(start))
-    for phase in report.lr_phases:
-        if first <= phase.first_step < last:
-            at = x(phase.first_step)
+    yield from _phases(report, x, first, last)
+
+
+def _phases(report: Report, x: Place, first: int, last: int) -> Iterator[str]:
+    """A tick where each phase of the learning rate begins, and its name where there is room."""
+    starts = [*(one.first_step for one in report.lr_phases[1:]), math.inf]
+    for phase, end in zip(report.lr_phases, starts, strict=False):
+        if phase.first_step >= last:
+            return
+        at = x(max(first, phase.first_step))
+        if phase.first_step >= first:
             yield f'<path class="phase" d="M{at:.1f} {_TOP - 8}v8"/>'
+        if x(end) - at >= _PHASE_CHAR * (len(phase.kind) + 1):
             yield f'<text class="tick" x="{at + 3:.1f}" y="{_TOP - 3}">{text(phase.kind)}</text>'
 
 
@@ -116,18 +139,22 @@ def _y(axis: Axis, value: float) -> float:
     return HEIGHT - _BOTTOM - axis.share(value) * _PLOT
 
 
-def _lines(one: Trace, axis: Axis, x: Place, name: str = "line") -> list[str]:
-    """The finite stretches as lines, of each pixel the ends and extremes; a lone point as a dot."""
-    out, stretch = [], list[tuple[float, float]]()
+def _line(one: Trace, axis: Axis, x: Place, name: str) -> str:
+    """The finite stretches as lines, of each pixel the ends and extremes; lone points as dots."""
+    lines, dots, stretch = [], [], list[tuple[float, float]]()
     for step, value in (*zip(one.step, one.value, strict=True), (0, math.nan)):
         if math.isfinite(value):
             stretch.append((x(step), _y(axis, value)))
         elif stretch:
             points = list(_by_pixel(stretch))
-            drawn = " ".join(f"{px:.1f} {py:.1f}" for px, py in points * (1 + (len(points) == 1)))
-            out.append(f'<polyline class="{name}" points="{drawn}"/>')
+            if len(points) > 1:
+                lines.append("M" + "L".join(f"{px:.1f} {py:.1f}" for px, py in points))
+            if len(points) == 1 or len(one.step) < _DOTTED:
+                dots += [f"M{px:.1f} {py:.1f}h0" for px, py in points]
             stretch = []
-    return out
+    drawn = [f'<path class="{name}" d="{"".join(lines)}"/>'] if lines else []
+    drawn += [f'<path class="{name} dots" d="{"".join(dots)}"/>'] if dots else []
+    return "".join(drawn)
 
 
 def _by_pixel(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:

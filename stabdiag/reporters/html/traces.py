@@ -1,11 +1,15 @@
-"""A series as lines to draw: what counts, and what a restart wrote over."""
+"""A series as lines to draw: with which others, what counts, and what a restart wrote over."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stabdiag.findings import ChartSeries
+
+_WORDS = {"lr": "learning rate", "val_loss": "validation loss"}
+_BESIDE = {"val_loss": "loss"}  # drawn into the panel of another series
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,19 @@ class Trace:
 
     step: tuple[int, ...]
     value: tuple[float, ...]
+
+
+def label(name: str) -> str:
+    """Return a series' name in words."""
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def panels(series: Sequence[ChartSeries]) -> list[list[ChartSeries]]:
+    """Return the series by the picture that they are drawn into, in order."""
+    found: dict[str, list[ChartSeries]] = {}
+    for one in series:
+        found.setdefault(_BESIDE.get(one.name, one.name), []).append(one)
+    return list(found.values())
 
 
 def traces(one: ChartSeries) -> tuple[Trace, list[Trace]]:

@@ -84,10 +84,9 @@
     ctx.fillStyle = color("--dim");
     if (words) source.phases.forEach(([kind, from], i) => {
       const next = i + 1 < source.phases.length ? x(source.phases[i + 1][1]) : Infinity;
-      const left = Math.max(x(from), bbox.left);
-      if (next < bbox.left + 40 * unit) return;
+      const left = Math.max(x(from), bbox.left), needed = ctx.measureText(kind).width + 6 * unit;
       if (x(from) >= bbox.left) ctx.fillRect(x(from), bbox.top - 9 * unit, unit, 9 * unit);
-      ctx.fillText(kind, left + 4 * unit, bbox.top - 2 * unit);
+      if (next - left >= needed) ctx.fillText(kind, left + 4 * unit, bbox.top - 2 * unit);
     });
     ctx.restore();
     ctx.save();

@@ -12,6 +12,8 @@ READY_RUN := $(VENV)/.ready-run-$(KEY)
 READY_DEV := $(VENV)/.ready-dev-$(KEY)
 TORCH_VENV := .venv-torch
 READY_RECORDER := $(TORCH_VENV)/.ready-recorder-$(KEY)
+# Where `make recorder` has been run there is a PyTorch to measure with.
+WITH_TORCH = $(if $(wildcard $(READY_RECORDER)),$(TORCH_VENV)/bin/python,$(PY))
 FUZZ_VENV := .venv-fuzz
 READY_FUZZ := $(FUZZ_VENV)/.ready-fuzz-$(KEY)
 READY_SAMPLES := $(VENV)/.ready-samples-$(KEY)
@@ -47,7 +49,7 @@ accuracy: $(READY_DEV) ## score the diagnosis on labelled runs and incidents (AR
 
 bench: $(READY_DEV) ## time and memory beside the plain library read (ARGS="--quick")
 	$(PY) -m tests.bench $(ARGS)
-	$(PY) -m tests.bench.recorder
+	$(WITH_TORCH) -m tests.bench.recorder
 
 samples: $(READY_SAMPLES) ## record the sample logs again (trains small models; needs PyTorch)
 	$(PY) sample_logs/record/make_samples.py $(ARGS)

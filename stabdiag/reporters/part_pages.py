@@ -37,6 +37,7 @@ from stabdiag.reporters.sections import (
 )
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
+from stabdiag.rules.monitoring import AUDIT_SCORED
 
 _DRAWN = ("loss", "grad_norm", "lr", "loss_scale")
 
@@ -150,7 +151,12 @@ def _audit(report: Report, view: View) -> tuple[Block, ...]:
     lines = audit.lines.get(audit.framework, ())
     return (
         Blank(),
-        Labelled(((words(Span(f"SCORE {audit.score}", tone)), prose(answer, "strong")),)),
+        Labelled(
+            (
+                (words(Span(f"SCORE {audit.score}", tone)), prose(answer, "strong")),
+                (words(""), prose(AUDIT_SCORED)),
+            )
+        ),
         *section("Minimum monitoring", (Table(names, rows, right=(4,), narrowest=10),)),
         *section("What the gaps cost", (Labelled(costs),) if costs else ()),
         *section(f"Lines to add, {FRAMEWORKS[audit.framework]}", _code(lines, _OTHER)),

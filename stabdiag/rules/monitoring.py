@@ -60,6 +60,10 @@ AUDIT_SHARES: Mapping[str, float] = {
     "not_finite": 0.0,
     "missing": 0.0,
 }
+AUDIT_SCORED = (
+    "Points of 100: all of a metric's where it is logged as asked, half where it is sparse, "
+    "averaged, partial or short, a quarter after clipping."
+)
 MISSING_METRIC = Rule(
     id="SD703",
     name="minimum-monitoring",

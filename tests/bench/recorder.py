@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where the recorder costs more than the limit."""
     options = _parser().parse_args(arguments)
     if importlib.util.find_spec("torch") is None:
-        print("recorder: not measured, PyTorch is not installed (pip install 'stabdiag[recorder]')")
+        print("recorder: not measured, PyTorch is not installed (`make recorder` sets it up)")
         return 0
     parameters, tensors, times = measured(options.steps, options.tokens)
     step = median(t.rest_s + t.clip_s for t in times[1:])

@@ -121,6 +121,7 @@ def test_the_command_reads_it(folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)

@@ -21,6 +21,7 @@ def run(code: str, *hidden: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -197,7 +197,9 @@ def test_no_line_is_lost_or_doubled_when_the_process_ends(
 ) -> None:
     path = tmp_path / "run.jsonl"
     script = SCRIPT.format(root=str(ROOT), path=str(path), late=late, end=end)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=False, timeout=240
+    )
     assert done.returncode == code
     assert [row["loss"] for row in strict_rows(path)] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 

@@ -11,7 +11,7 @@ import pytest
 
 from stabdiag.diagnose import diagnose
 from stabdiag.findings import Audit
-from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.rules.monitoring import AUDIT_POINTS, AUDIT_SCORED, AUDIT_SHARES
 from stabdiag.settings import Settings
 from stabdiag.verdict.logging_lines import FRAMEWORKS, lines_for
 from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
@@ -42,6 +42,14 @@ def test_a_full_log_has_full_marks_and_nothing_to_add() -> None:
 
 def test_the_points_are_of_100() -> None:
     assert sum(AUDIT_POINTS.values()) == 100
+
+
+def test_how_it_is_scored_is_said_as_it_is_done() -> None:
+    halves = {status for status, share in AUDIT_SHARES.items() if share == 0.5}
+    assert halves == {"sparse", "averaged", "partial", "short"}
+    assert all(status in AUDIT_SCORED for status in halves)
+    assert AUDIT_SHARES["post_clip"] == 0.25
+    assert "a quarter after clipping" in AUDIT_SCORED
 
 
 def test_each_gap_costs_its_points() -> None:

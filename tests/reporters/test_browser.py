@@ -418,24 +418,35 @@ def test_an_axis_of_any_range_is_drawn(
 
 
 def test_a_fleet_is_sorted_by_a_click(browser: Browser, tmp_path: Path) -> None:
-    rows = tuple(
-        FleetRow(
-            f"{n}.csv",
-            "",
-            "analysed",
-            health="healthy",
+    def row(log: str, onset: int | None, severity: str, health: str) -> FleetRow:
+        return FleetRow(
+            *(log, "", "analysed"),
+            health=health,
             cause="none",
             probability=0.9,
-            onset_step=n,
+            onset_step=onset,
+            severity=severity,
         )
-        for n in (30, 4, 200)
+
+    rows = (
+        row("run_30.csv", 30, "info", "healthy"),
+        row("run_4.csv", 4, "error", "diverged"),
+        row("a1.csv", None, "", "unstable"),
+        row("run_200.csv", 200, "warning", "diverged"),
     )
     path = tmp_path / "fleet.html"
     path.write_text(fleet_page.render(Fleet("1", rows, (), 0), View()), encoding="utf-8")
     browser.open(path)
     assert browser.errors() == []
-    order = "return [...document.querySelectorAll('tbody th')].map((c) => c.textContent)"
-    browser.run("document.querySelectorAll('thead button')[4].click()")
-    assert browser.run(order) == ["4.csv", "30.csv", "200.csv"]
-    browser.run("document.querySelectorAll('thead button')[4].click()")
-    assert browser.run(order) == ["200.csv", "30.csv", "4.csv"]
+
+    def sorted_by(column: int) -> list[str]:
+        browser.run(f"document.querySelectorAll('thead button')[{column}].click()")
+        script = "return [...document.querySelectorAll('tbody th')].map((c) => c.textContent)"
+        names: list[str] = browser.run(script)
+        return [name.removeprefix("run_").removesuffix(".csv") for name in names]
+
+    assert sorted_by(4) == ["4", "30", "200", "a1"]
+    assert sorted_by(4) == ["200", "30", "4", "a1"], "what has no onset stays last"
+    assert sorted_by(0) == ["a1", "4", "30", "200"]
+    assert sorted_by(5) == ["4", "200", "30", "a1"], "errors before warnings"
+    assert sorted_by(1)[-2:] == ["a1", "30"], "healthy last"

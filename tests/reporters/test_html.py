@@ -293,6 +293,19 @@ def test_a_fleet_is_a_table() -> None:
     assert re.search("1 diverged.*1 not judged; 1 file left out", seen.text)
 
 
+def test_a_fleet_names_the_folder_of_all_once() -> None:
+    def names(*logs: str) -> tuple[list[str], str]:
+        rows = tuple(FleetRow(log, "", "unreadable", error="cut") for log in logs)
+        seen = read(fleet_page.render(Fleet("1", rows, (), 0), VIEW))
+        return [row[0] for row in seen.rows[1:]], words(seen)
+
+    short, shown = names("s3://b/runs/one/a.csv", "s3://b/runs/two/a.csv", "s3://b/runs/a.csv")
+    assert short == ["one/a.csv", "two/a.csv", "a.csv"]
+    assert "Names are paths within s3://b/runs/." in shown
+    for logs in (("runs/a.csv",), ("a.csv", "b.csv"), ("/x/a.csv", "x/a.csv")):
+        assert names(*logs)[0] == list(logs)
+
+
 ON_PAGE = ("text", "dim", "link", "good", "warn", "bad", "info")
 PAIRS = [
     *((name, "page", 4.5) for name in ON_PAGE),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 from stabdiag.fleet.rows import Fleet, FleetRow
+from stabdiag.reporters.blocks import prose
 from stabdiag.reporters.first_screen import cause_name
+from stabdiag.reporters.html.blocks_html import inline
 from stabdiag.reporters.html.document import document, table, text
 from stabdiag.reporters.numbers import count, percent
 from stabdiag.reporters.view import View
 
 _HEADER = ("run", "health", "cause", "sure", "onset", "severity", "findings", "layers", "summary")
+
+_SORTS = '<span class="script" hidden> A click on a column name sorts by it.</span>'
 
 
 def render(fleet: Fleet, view: View) -> str:
@@ -22,24 +29,36 @@ def render(fleet: Fleet, view: View) -> str:
     left = (
         f"; {count(len(fleet.left_out), 'file')} left out: no metric log" if fleet.left_out else ""
     )
-    rows = [_row(row) for row in fleet.rows]
+    folder = _folder([row.log for row in fleet.rows])
+    rows = [_row(row, folder) for row in fleet.rows]
     body = [
         f"<header><p>stabdiag {text(fleet.version)}</p></header>",
         '<main class="broad">',
         f"<h1>{count(len(fleet.rows), 'run')}</h1>",
         f'<p class="summary">{text(totals + left)}</p>',
-        '<p class="dim">Those that need a look come first; a click on a column name sorts by it.</p>',
-        table(_HEADER, rows, right=(3, 4), attributes={"id": "fleet"}),
+        f'<p class="dim">Those that need a look come first.{_SORTS}{_named_from(folder)}</p>',
+        table(_HEADER, rows, right=(3, 4), attributes={"id": "fleet"}, stacked=True),
         "</main>",
     ]
     return document("stabdiag fleet", body, styles=("page.css",), scripts=("sort.js",))
 
 
-def _row(row: FleetRow) -> list[str]:
-    name = text(f"{row.log} {row.run}".strip())
+def _folder(logs: Sequence[str]) -> str:
+    """The folder that all logs are in, with its slash; "" where there is none."""
+    folders = (log.split("/")[:-1] for log in logs)
+    shared = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
+    return "".join(f"{level[0]}/" for level in shared) if len(logs) > 1 else ""
+
+
+def _named_from(folder: str) -> str:
+    return f" Names are paths within <code>{text(folder)}</code>." if folder else ""
+
+
+def _row(row: FleetRow, folder: str) -> list[str]:
+    name = text(f"{row.log.removeprefix(folder)} {row.run}".strip())
     if row.status != "analysed":
         cells = [f'<span class="warn">{text(row.status)}</span>', "", "", "", "", "", ""]
-        return [name, *cells, text(row.error)]
+        return [name, *cells, inline(prose(row.error))]
     tone = {"healthy": "good", "diverged": "bad"}.get(row.health, "warn")
     return [
         name,

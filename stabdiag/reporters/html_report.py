@@ -22,6 +22,7 @@ from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 
 _STYLES = ("uplot-1.6.32.min.css", "page.css")
 _SCRIPTS = ("uplot-1.6.32.min.js", "charts.js", "page.js")
+_LICENCES = ("uplot-LICENSE.txt",)  # asks to be in every copy
 _LIKELIEST = 3
 _MOST_LAYERS = 50  # of the verdict, named in the answer
 _SHORT = {
@@ -105,7 +106,9 @@ def _page(report: Report, body: Sequence[str], what: str) -> str:
         f"<footer><p>stabdiag {text(report.version)}. This file loads nothing.</p></footer>",
     ]
     name = report.run.files[0] if report.run.files else report.run.name
-    return document(f"stabdiag: {name}, {what}", whole, styles=_STYLES, scripts=_SCRIPTS)
+    return document(
+        f"stabdiag: {name}, {what}", whole, styles=_STYLES, scripts=_SCRIPTS, licences=_LICENCES
+    )
 
 
 def _answer(report: Report) -> list[str]:

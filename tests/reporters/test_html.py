@@ -133,6 +133,12 @@ def test_it_loads_nothing_and_runs_nothing_of_a_log(report: Report) -> None:
     assert {"main", "header", "nav", "footer"} <= set(seen.tags)
 
 
+def test_a_page_carries_the_licence_of_what_it_carries() -> None:
+    licence = asset("uplot-LICENSE.txt")
+    assert "Permission is hereby granted" in licence
+    assert licence in html(healthy_report())
+
+
 def hostile_report() -> Report:
     full = diverged_report()
     return replace(

@@ -37,9 +37,14 @@ def asset(name: str) -> str:
 
 
 def document(
-    title: str, body: Sequence[str], *, styles: Sequence[str], scripts: Sequence[str]
+    title: str,
+    body: Sequence[str],
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    licences: Sequence[str] = (),
 ) -> str:
-    """Return the page; `styles` and `scripts` name assets, in order.
+    """Return the page; `styles`, `scripts` and the `licences` of both name assets, in order.
 
     Its policy lets the browser load nothing, and use no style and run no script but these.
     """
@@ -61,6 +66,7 @@ def document(
         "</head>",
         "<body>",
         *body,
+        *(f"<!--\n{asset(name)}-->" for name in licences),
         *(f"<script>{source}</script>" for source in sources),
         "</body>",
         "</html>",
@@ -115,6 +121,8 @@ def table(
     labels = [f' data-label="{text(name)}"' if stacked and name else "" for name in header]
     heads = "".join(
         f'<th scope="col"{side[place]}{role("columnheader")}>{text(name)}</th>'
+        if name
+        else "<td></td>"
         for place, name in enumerate(header)
     )
     lines = [f'<div class="wide"><table{extra}{role("table")}>']

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import stabdiag
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, LrPhase, Report
+from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, LrPhase, NotFinite, Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import PARTS, View, render, render_part
 from stabdiag.reporters.first_screen import cause_name
@@ -23,6 +24,9 @@ from stabdiag.reporters.html.svg import figures
 from stabdiag.reporters.numbers import nats, number, percent, times
 from stabdiag.reporters.untrusted import printable
 from stabdiag.settings import Settings
+from stabdiag.steps.heat_map import MOST_LAYERS
+from stabdiag.steps.layer_cells import CELLS
+from stabdiag.verdict.charts import BUCKETS, MOST_STRETCHES
 from tests.make_runs import healthy, run_from, spike
 from tests.reporters.make_report import diverged_report, healthy_report, inconclusive_report
 from tests.reporters.pages import Page, read
@@ -106,7 +110,7 @@ def test_the_points_are_those_of_the_report() -> None:
     points = read(html(report)).data["points"]
     drawn = {one["name"]: one for one in points["series"]}
     for one in report.charts:
-        assert drawn[one.name]["step"] == list(one.step)
+        assert list(accumulate(drawn[one.name]["gaps"])) == list(one.step)
         assert [v if v is not None else math.nan for v in drawn[one.name]["value"]] == [
             pytest.approx(v, rel=1e-5, nan_ok=True) for v in one.value
         ]
@@ -214,7 +218,7 @@ def test_a_million_steps_stay_small_and_keep_every_extreme() -> None:
         finite = columns[name][np.isfinite(columns[name])]
         drawn = [v for v in series[name]["value"] if v is not None]
         assert (min(drawn), max(drawn)) == pytest.approx((finite.min(), finite.max()), rel=1e-5)
-    near = [s for s in series["loss"]["step"] if 654_300 <= s <= 654_340]
+    near = [s for s in accumulate(series["loss"]["gaps"]) if 654_300 <= s <= 654_340]
     assert near == list(range(654_300, 654_341)), "near an event every point is there"
     assert series["grad_norm"]["bad"] == [
         [123_456, 123_456, "NaN"],
@@ -241,6 +245,55 @@ def test_many_layers_stay_small() -> None:
     assert "180 layers left out" in page
     assert "of all 300 layers by blocks" in page
     assert {one.layer for one in report.layers} <= {row[1] for row in read(page).rows if row[1:]}
+
+
+def test_a_long_run_of_a_large_model_stays_small() -> None:
+    """As many points as a chart may hold, and as many rows as a map may have, of noise."""
+    rng = np.random.default_rng(0)
+    last = 999_999
+
+    def series(name: str, points: int, bad: tuple[NotFinite, ...] = ()) -> ChartSeries:
+        step = np.sort(rng.choice(last, points, replace=False))
+        value = np.exp(rng.standard_normal(points))
+        return ChartSeries(name, tuple(step.tolist()), tuple(value.tolist()), bad)
+
+    def noise() -> tuple[float, ...]:
+        return tuple(np.round(0.2 * rng.standard_normal(CELLS), 3).tolist())
+
+    every = last // MOST_STRETCHES
+    bad = tuple(
+        NotFinite(i * every, i * every + 9, 10, "NaN or Inf") for i in range(MOST_STRETCHES)
+    )
+    most = 4 * BUCKETS
+    charts = (
+        series("loss", most),
+        series("val_loss", 1000),
+        series("grad_norm", most + 2 * MOST_STRETCHES, bad),
+        series("param_norm", most),
+        series("lr", most),
+    )
+    names = [f"layers.{b}.experts.{e}.down_proj.weight" for b in range(60) for e in range(16)]
+    cells = tuple(range(0, last, last // CELLS + 1))
+    whole = ("",) * CELLS
+    rows = range(MOST_LAYERS)
+    maps = tuple(
+        HeatMap(
+            metric=metric,
+            layers=tuple(names[:MOST_LAYERS]),
+            first_step=cells,
+            last_step=(*(step - 1 for step in cells[1:]), last),
+            value=tuple(noise() for _ in rows),
+            bad=(whole,) * MOST_LAYERS,
+            left_out=len(names) - MOST_LAYERS,
+            blocks=tuple(HeatBlock(f"layers.{row}", 8, noise(), whole) for row in rows),
+        )
+        for metric in ("grad_norm", "param_norm")
+    )
+    full = diverged_report()
+    layers = tuple(replace(full.layers[0], layer=name) for name in names)
+    page = html(replace(full, charts=charts, heat_maps=maps, layers=layers))
+    assert len(page.encode()) < BYTES
+    assert "and 560 layers more, in the JSON report" in words(read(page))
 
 
 def test_a_still_picture_says_and_draws_what_belongs_together() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from stabdiag.findings import ChartSeries, Report
@@ -245,5 +246,7 @@ def _points(one: ChartSeries, panel: str, axis: Axis | None, *, on: bool) -> dic
 
 
 def _drawn(one: Trace) -> dict[str, Any]:
+    """The points; of the steps the first, then how far each is from the one before: that is short."""
+    gaps = [after - before for before, after in pairwise((0, *one.step))]
     finite = [value if math.isfinite(value) else None for value in one.value]
-    return {"step": one.step, "value": finite}
+    return {"gaps": gaps, "value": finite}

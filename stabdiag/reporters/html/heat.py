@@ -25,6 +25,7 @@ _WORDS = {
     "zero": "zero (a line)",
 }
 _ROW = 14  # pixels
+_FULL = 0.9  # height of a cell, in rows
 _HEIGHT = {"l1": 0.5, "l2": 0.5, "zero": 0.2}  # of a cell: what is low shows without its colour too
 
 
@@ -105,17 +106,22 @@ def _cells(shown: HeatMap, rows: Rows) -> dict[str, object]:
 
 
 def _picture(shown: HeatMap, drawn: Rows, onset: int | None) -> str:
-    """The cells, those of one look as one path, over them what is not finite and the onset."""
+    """The cells, thick lines, those of one look as one path; over them marks and the onset."""
     rows, columns = len(drawn.names), len(shown.first_step)
     cells: dict[str, list[str]] = {}
+    ends: dict[str, tuple[int, float]] = {}
     marks: list[str] = []
     for row in range(rows):
         for look, first, width in _stretches(drawn, row):
-            height = _HEIGHT.get(look, 0.9)
-            top = f"{row + 0.95 - height:.2f}".rstrip("0").rstrip(".")
-            cells.setdefault(look, []).append(f"M{first} {top}h{width}v{height}h-{width}z")
+            middle = row + 0.95 - _HEIGHT.get(look, _FULL) / 2
+            x, y = ends.get(look, (0, 0.0))
+            cells.setdefault(look, []).append(f"m{first - x} {middle - y:g}h{width}")
+            ends[look] = (first + width, middle)
         marks += [_mark(bad, c, row) for c, bad in enumerate(drawn.bad[row]) if bad]
-    parts = [f'<path class="{look}" d="{"".join(cells[look])}"/>' for look in sorted(cells)]
+    parts = [
+        f'<path class="{look}" stroke-width="{_HEIGHT.get(look, _FULL)}" d="{"".join(cells[look])}"/>'
+        for look in sorted(cells)
+    ]
     if marks:
         parts.append(f'<path class="not" d="{"".join(marks)}"/>')
     at = next((c for c, last in enumerate(shown.last_step) if (onset or 0) <= last), None)

@@ -11,7 +11,7 @@ from stabdiag.reporters.html.places import layer, place
 from stabdiag.reporters.layer_pages import moment_section, plan_section
 from stabdiag.reporters.numbers import count, number, times
 
-_FIRST, _MOST = 12, 1000
+_FIRST, _MOST = 12, 400
 _HEADER = (
     *("rank", "layer", "role", "of median", "of peers", ">= 10x", "apart", "norm", "growth"),
     *("score", "onset"),

@@ -5,6 +5,10 @@
   const place = document.getElementById("drawn");
   if (!holder || !place || !window.uPlot) return;
   const source = JSON.parse(holder.textContent);
+  source.series.flatMap((one) => [one, ...one.over]).forEach((one) => {
+    let step = 0;
+    one.step = one.gaps.map((gap) => (step += gap));
+  });
   const readout = document.getElementById("readout");
   const range = document.getElementById("range");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -293,7 +293,9 @@ def test_a_long_run_of_a_large_model_stays_small() -> None:
     layers = tuple(replace(full.layers[0], layer=name) for name in names)
     page = html(replace(full, charts=charts, heat_maps=maps, layers=layers))
     assert len(page.encode()) < BYTES
-    assert "and 560 layers more, in the JSON report" in words(read(page))
+    said = words(read(page))
+    assert "and 560 layers more, in the JSON report" in said
+    assert "and 1,960 stretches more, marked in the charts" in said
 
 
 def test_a_still_picture_says_and_draws_what_belongs_together() -> None:

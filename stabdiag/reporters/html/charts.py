@@ -208,8 +208,17 @@ def _bad_stretches(report: Report) -> list[str]:
         for one in report.charts
         for bad in one.not_finite[:_LISTED]
     ]
+    if not rows:
+        return []
     header = ("series", "steps", "what", "points")
-    return [table(header, rows, right=(3,), caption="Points that are not finite")] if rows else []
+    more = sum(len(one.not_finite) for one in report.charts) - len(rows)
+    left = (
+        [f'<p class="dim">and {count(more, "stretch", "stretches")} more, marked in the charts</p>']
+        if more
+        else []
+    )
+    caption = "Points that are not finite; of very many, neighbours are in one stretch"
+    return [table(header, rows, right=(3,), caption=caption), *left]
 
 
 def points(report: Report, story: Sequence[str]) -> dict[str, Any]:

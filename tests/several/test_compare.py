@@ -144,3 +144,18 @@ def test_page_and_json(command: Command, folder: Path) -> None:  # noqa: F811
     validator("compare").validate(document)
     assert document["outcome"] == "worse"
     assert document["thresholds"]["SD801.min_errors"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("points", [60, 100, 200])
+def test_a_common_fall_is_no_common_data(points: int) -> None:
+    """Two seeds fall alike; only noise that goes up and down together is of the same batches."""
+    for seed in range(12):
+        pair = [side(healthy(points, seed=2 * seed + k)) for k in (0, 1)]
+        assert "two data orders or seeds" in compare(*pair, LIMITS).noise
+
+
+@pytest.mark.parametrize("points", [100, 400])
+def test_the_same_batches_are_told_by_their_noise(points: int) -> None:
+    base = healthy(points, noise=0.05)
+    other = base | {"loss": base["loss"] + 0.004 * np.random.default_rng(5).standard_normal(points)}
+    assert "what the same data leaves" in compare(side(base), side(other), LIMITS).noise

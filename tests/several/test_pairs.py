@@ -78,7 +78,7 @@ def test_equal_points_count_nan_as_equal() -> None:
 
 
 def test_wilson_against_reference() -> None:
-    # statsmodels 0.14 proportion_confint(k, n, method="wilson")
+    # statsmodels 0.15.0: proportion_confint(k, n, method="wilson")
     assert np.allclose(wilson(2, 4), (0.150036, 0.849964), atol=1e-5)
     assert np.allclose(wilson(0, 5), (0.0, 0.434482), atol=1e-5)
     assert wilson(0, 0) == (0.0, 1.0)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stabdiag.cli.options import AnalysisOptions, Logs, PartOutputOptions, ReadingOptions
+from stabdiag.cli.options import AnalysisOptions, Logs, PageOutputOptions, ReadingOptions
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def batch(
     corpus: CorpusFlags,
     reading: ReadingOptions,
     analysis: AnalysisOptions,
-    output: PartOutputOptions,
+    output: PageOutputOptions,
 ) -> None:
     """Step 2: the batch before the spike, inspected.
 

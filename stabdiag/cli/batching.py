@@ -23,7 +23,7 @@ from stabdiag.diagnose import diagnose
 from stabdiag.errors import UsageError
 from stabdiag.findings import Report
 from stabdiag.inspection import BatchInspection
-from stabdiag.reporters import PART_FORMATS
+from stabdiag.reporters import PAGE_FORMATS
 from stabdiag.reporters.batch_report import batch_json, batch_text
 
 _LARGEST_SEED = 2**63
@@ -47,7 +47,7 @@ def batch_command(
     _check(batch, corpus, output.output)
     config = configuration(reading)
     limit, needs = fail_on(analysis, config), required(analysis, config)
-    name = format_of(output, config, PART_FORMATS)
+    name = format_of(output, config, PAGE_FORMATS)
     request = request_of(named, reading, analysis, output, config)
     run = read_run(*request.logs, settings=request.settings)
     report = diagnose(run, request.settings)

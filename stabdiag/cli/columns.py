@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from stabdiag.cli.options import Logs, PartOutputOptions, ReadingOptions
+from stabdiag.cli.options import Logs, PageOutputOptions, ReadingOptions
 
 
 def columns(
     logs: Logs = None,
     *,
     reading: ReadingOptions,
-    output: PartOutputOptions,
+    output: PageOutputOptions,
 ) -> None:
     """How each column was understood, and why.
 
@@ -26,12 +26,12 @@ def columns(
     from stabdiag.cli.strict import insist
     from stabdiag.columns import describe, understand
     from stabdiag.readers import read_log
-    from stabdiag.reporters import PART_FORMATS
+    from stabdiag.reporters import PAGE_FORMATS
     from stabdiag.reporters.layout import laid_out
     from stabdiag.runs import list_runs
 
     config = configuration(reading)
-    name = format_of(output, config, PART_FORMATS)
+    name = format_of(output, config, PAGE_FORMATS)
     request = request_of(logs, reading, AnalysisOptions(), output, config)
     settings = request.settings
     table = read_log(request.logs)

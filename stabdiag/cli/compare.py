@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stabdiag.cli.options import AnalysisOptions, PartOutputOptions, ReadingOptions
+from stabdiag.cli.options import AnalysisOptions, PageOutputOptions, ReadingOptions
 
 
 def compare(
@@ -15,7 +15,7 @@ def compare(
     *,
     reading: ReadingOptions,
     analysis: AnalysisOptions,
-    output: PartOutputOptions,
+    output: PageOutputOptions,
 ) -> None:
     """Two runs: where they part, what got worse.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from stabdiag.reporters import FORMATS, PART_FORMATS
+from stabdiag.reporters import FORMATS, PAGE_FORMATS, PART_FORMATS
 
 # Without a help of its own: what typer writes for it differs from version to version. `--help` of
 # the tool says what a LOG is.
@@ -123,6 +123,18 @@ class PartOutputOptions(OutputOptions):
         str | None,
         typer.Option(
             "--format", metavar="FORMAT", help=f"{', '.join(PART_FORMATS)}.  [default: text]"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PageOutputOptions(OutputOptions):
+    """The same for a command with a page of its own."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help=f"{', '.join(PAGE_FORMATS)}.  [default: text]"
         ),
     ] = None
 

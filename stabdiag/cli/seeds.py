@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stabdiag.cli.options import AnalysisOptions, PartOutputOptions, ReadingOptions
+from stabdiag.cli.options import AnalysisOptions, PageOutputOptions, ReadingOptions
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def seeds(
     reach: ReachOptions,
     reading: ReadingOptions,
     analysis: AnalysisOptions,
-    output: PartOutputOptions,
+    output: PageOutputOptions,
 ) -> None:
     """Step 5: several seeds, systematic or luck.
 

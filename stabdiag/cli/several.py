@@ -22,7 +22,7 @@ from stabdiag.diagnose import diagnose
 from stabdiag.errors import ManyRunsError, UsageError
 from stabdiag.findings import Severity
 from stabdiag.model import Run
-from stabdiag.reporters import PART_FORMATS
+from stabdiag.reporters import PAGE_FORMATS
 from stabdiag.reporters.several_report import (
     comparison_json,
     comparison_text,
@@ -54,7 +54,7 @@ def compare_command(
     config = configuration(reading)
     settings = settings_of(reading, analysis, config)
     limit, needs = fail_on(analysis, config), required(analysis, config)
-    name = format_of(output, config, PART_FORMATS)
+    name = format_of(output, config, PAGE_FORMATS)
     base_side, side = (_side(log, settings, reading) for log in (base, candidate))
     seen = compare_runs(base_side, side, Limits(CATALOGUE, settings.thresholds))
     make = comparison_json if name == "json" else comparison_text
@@ -81,7 +81,7 @@ def seeds_command(
     config = configuration(reading)
     settings = settings_of(reading, analysis, config)
     limit, needs = fail_on(analysis, config), required(analysis, config)
-    name = format_of(output, config, PART_FORMATS)
+    name = format_of(output, config, PAGE_FORMATS)
     limits = Limits(CATALOGUE, settings.thresholds)
     if first is not None and first < 1:
         raise UsageError(f"--first is {first}", "Give a number of steps from 1.")

@@ -19,8 +19,9 @@ FORMATS: Mapping[str, str] = {
     "github": "stabdiag.reporters.github_report",
 }
 PART_FORMATS = ("text", "json", "html")
+PAGE_FORMATS = ("text", "json")  # of a command with a page of its own
 
-__all__ = ["FORMATS", "PARTS", "PART_FORMATS", "View", "render", "render_part"]
+__all__ = ["FORMATS", "PAGE_FORMATS", "PARTS", "PART_FORMATS", "View", "render", "render_part"]
 
 
 def render(report: Report, name: str, view: View) -> str:

@@ -90,3 +90,15 @@ def test_a_hostile_name_is_shown_not_obeyed(command: Command) -> None:
     assert len(done.remarks) == 2
     assert "\x1b" not in done.err
     assert r"no\x1b[2J\nsuch.csv" in done.err
+
+
+@pytest.mark.parametrize("name", ["compare", "seeds", "batch", "columns"])
+def test_a_format_that_a_command_does_not_write_is_refused(command: Command, name: str) -> None:
+    samples = Path(__file__).resolve().parents[2] / "sample_logs"
+    logs = [samples / "seed_1.csv", samples / "seed_3.csv"][
+        : 2 if name in ("compare", "seeds") else 1
+    ]
+    done = command(name, *logs, "--format", "html")
+    assert (done.code, done.out) == (2, "")
+    assert "none of text, json" in done.err
+    assert "html" not in command(name, "--help").out

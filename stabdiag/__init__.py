@@ -30,16 +30,14 @@ def read_run(*logs: LogSource, settings: Settings | None = None) -> Run:
         ManyRunsError: the log holds several runs and `settings.run` names none.
         UsageError: the settings name a column, run or threshold that does not exist.
     """
-    from stabdiag.columns import understand
-    from stabdiag.readers import read_log, read_table
-    from stabdiag.runs import build_run
+    from stabdiag.opened import open_log, understood
+    from stabdiag.readers import read_table
     from stabdiag.settings import Settings
 
     s = settings if settings is not None else Settings()
     in_memory = len(logs) == 1 and not isinstance(logs[0], str | PathLike)
-    table = read_table(logs[0]) if in_memory else read_log([str(p) for p in logs])
-    plan = understand(table, column_map=s.column_map, step_column=s.step_column)
-    return build_run(table, plan, run=s.run, first_step=s.first_step, last_step=s.last_step)
+    opened = understood(read_table(logs[0]), s) if in_memory else open_log(list(map(str, logs)), s)
+    return opened.run(s)
 
 
 def analyze(*logs: LogSource, settings: Settings | None = None) -> Report:

@@ -17,6 +17,9 @@ Mask = NDArray[np.bool_]
 ColumnKind = Literal["number", "text", "list"]
 LAYER_METRICS = ("grad_norm", "param_norm", "grad_param_ratio", "activation_max", "update_norm")
 
+# Kinds of a note that says: the log was not read as it stands.
+NOT_AS_WRITTEN = ("dropped", "repaired", "guessed")
+
 
 @dataclass(frozen=True)
 class Note:

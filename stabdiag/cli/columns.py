@@ -24,8 +24,8 @@ def columns(
     from stabdiag.cli.reporting import request_of
     from stabdiag.cli.settled import configuration, format_of
     from stabdiag.cli.strict import insist
-    from stabdiag.columns import describe, understand
-    from stabdiag.readers import read_log
+    from stabdiag.columns import describe
+    from stabdiag.opened import open_log
     from stabdiag.reporters import PAGE_FORMATS
     from stabdiag.reporters.layout import laid_out
     from stabdiag.runs import list_runs
@@ -33,9 +33,8 @@ def columns(
     config = configuration(reading)
     name = format_of(output, config, PAGE_FORMATS)
     request = request_of(logs, reading, AnalysisOptions(), output, config)
-    settings = request.settings
-    table = read_log(request.logs)
-    plan = understand(table, column_map=settings.column_map, step_column=settings.step_column)
+    opened = open_log([str(log) for log in request.logs], request.settings)
+    table, plan = opened.table, opened.plan
     if reading.strict:
         insist([vars(note) for note in (*table.notes, *plan.notes)], request.logs)
     runs = list_runs(table, plan)

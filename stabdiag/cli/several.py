@@ -22,6 +22,7 @@ from stabdiag.diagnose import diagnose
 from stabdiag.errors import ManyRunsError, UsageError
 from stabdiag.findings import Severity
 from stabdiag.model import Run
+from stabdiag.opened import OpenedLog, open_log
 from stabdiag.reporters import PAGE_FORMATS
 from stabdiag.reporters.several_report import (
     comparison_json,
@@ -86,9 +87,7 @@ def seeds_command(
     if first is not None and first < 1:
         raise UsageError(f"--first is {first}", "Give a number of steps from 1.")
     steps = first if first is not None else int(limits(SEED_PATTERN, "first_steps"))
-    trials = [
-        _trial(log, run, settings, steps) for log in logs for run in _runs(log, settings, reading)
-    ]
+    trials = [trial for log in logs for trial in _trials(log, settings, reading, steps)]
     seen = judge_seeds(trials, limits)
     make = seeds_json if name == "json" else seeds_text
     _deliver(make, seen, config, output)
@@ -104,19 +103,20 @@ def _side(log: str, settings: Settings, reading: ReadingOptions) -> Side:
     return Side(run, diagnose(run, settings))
 
 
-def _runs(log: str, settings: Settings, reading: ReadingOptions) -> Iterator[Run]:
-    """The runs of a log, all of them where none is named."""
+def _trials(log: str, settings: Settings, reading: ReadingOptions, steps: int) -> Iterator[Trial]:
+    """The runs of a log, all of them where none is named; it is read once."""
+    opened = open_log([log], settings)
     try:
-        found = [read_run(log, settings=settings)]
+        found = [opened.run(settings)]
     except ManyRunsError as err:
-        found = [read_run(log, settings=replace(settings, run=name)) for name in err.runs]
+        found = [opened.run(replace(settings, run=name)) for name in err.runs]
     for run in found:
         if reading.strict:
             insist([vars(note) for note in run.notes], [Path(log)])
-        yield run
+        yield _trial(log, opened, run, settings, steps)
 
 
-def _trial(log: str, run: Run, settings: Settings, steps: int) -> Trial:
+def _trial(log: str, opened: OpenedLog, run: Run, settings: Settings, steps: int) -> Trial:
     """Diagnose the first `steps` of a run, and all of it where there is more."""
     whole = diagnose(run, settings)
     start, last = whole.run.first_step, whole.run.last_step
@@ -124,7 +124,7 @@ def _trial(log: str, run: Run, settings: Settings, steps: int) -> Trial:
     if ranged or start is None or last is None or last < start + steps:
         return Trial(log, run, whole)
     chosen = replace(settings, last_step=start + steps - 1, run=run.name if run.siblings else None)
-    part = read_run(log, settings=chosen)
+    part = opened.run(chosen)
     return Trial(log, part, diagnose(part, chosen), whole)
 
 

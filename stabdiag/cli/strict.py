@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stabdiag.errors import InputError
+from stabdiag.model import NOT_AS_WRITTEN
 
-_NOT_AS_WRITTEN = ("dropped", "repaired", "guessed")
 _SHOWN_ROWS = 5  # file lines named
 
 
@@ -19,7 +19,7 @@ def insist(notes: Sequence[Mapping[str, Any]], logs: Sequence[Path]) -> None:
         InputError: a note says that something was dropped, repaired or guessed; the first is told
             with its place, the others are counted.
     """
-    against = [note for note in notes if note["kind"] in _NOT_AS_WRITTEN]
+    against = [note for note in notes if note["kind"] in NOT_AS_WRITTEN]
     if not against:
         return
     first = against[0]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from stabdiag.errors import ManyRunsError, StabdiagError
 from stabdiag.fleet.rows import FleetRow, row_of
+from stabdiag.model import NOT_AS_WRITTEN
 from stabdiag.readers.remote import remote_uri
 from stabdiag.settings import Settings
 
-_NOT_AS_WRITTEN = ("dropped", "repaired", "guessed")
 Judge = Callable[[str | None], FleetRow]
 
 
@@ -43,24 +43,21 @@ def place_of(log: str, job: Job) -> str:
 
 
 def _judged(log: str, job: Job) -> list[FleetRow]:
-    from stabdiag.columns import understand
     from stabdiag.diagnose import diagnose
-    from stabdiag.readers import read_log
-    from stabdiag.runs import build_run
+    from stabdiag.opened import open_log
 
-    s = job.settings
-    table = read_log([place_of(log, job)])
-    plan = understand(table, column_map=s.column_map, step_column=s.step_column)
+    opened = open_log([place_of(log, job)], job.settings)
 
     def row(name: str | None) -> FleetRow:
-        run = build_run(table, plan, run=name, first_step=s.first_step, last_step=s.last_step)
-        against = [note for note in run.notes if note.kind in _NOT_AS_WRITTEN]
+        settings = replace(job.settings, run=name)
+        run = opened.run(settings)
+        against = [note for note in run.notes if note.kind in NOT_AS_WRITTEN]
         if job.strict and against:
             return FleetRow(log, run.name, "unreadable", f"--strict: {against[0].text}")
-        return row_of(log, diagnose(run, replace(s, run=name)))
+        return row_of(log, diagnose(run, settings))
 
     try:
-        return [row(s.run)]
+        return [row(job.settings.run)]
     except ManyRunsError as err:
         return [_or_error(log, name, row) for name in err.runs]
 

@@ -39,6 +39,11 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+SEVERITIES = {severity.word: severity for severity in Severity}
+# From which severity a command fails, by the word that asks for it.
+FAIL_ON: Mapping[str, Severity | None] = {**SEVERITIES, "never": None}
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One observation for (weight > 0) or against (weight < 0) one cause, in nats."""

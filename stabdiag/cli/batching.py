@@ -15,8 +15,7 @@ from stabdiag.cli.batch import BatchOptions, CorpusFlags
 from stabdiag.cli.exits import failing, not_checked
 from stabdiag.cli.logs import remember
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
-from stabdiag.cli.output import deliver, view_for
-from stabdiag.cli.reporting import leave, request_of
+from stabdiag.cli.reporting import leave, request_of, show
 from stabdiag.cli.settled import configuration, fail_on, format_of, required
 from stabdiag.cli.strict import insist
 from stabdiag.diagnose import diagnose
@@ -25,6 +24,7 @@ from stabdiag.findings import Report
 from stabdiag.inspection import BatchInspection
 from stabdiag.reporters import PAGE_FORMATS
 from stabdiag.reporters.batch_report import batch_json, batch_text
+from stabdiag.reporters.view import View
 
 _LARGEST_SEED = 2**63
 
@@ -55,16 +55,12 @@ def batch_command(
         insist(report.run.notes, request.logs)
     seen = inspect_batch(run, report, _data_request(batch, corpus), request.settings)
     missing = not_checked(_with_step_2(report, seen), needs)
-    if name == "json":
-        text = batch_json(seen)
-    else:
-        color = config.color and not output.no_color
-        view = view_for(color=color, to_file=output.output is not None)
-        text = batch_text(seen, view, shown=batch.top)
-    deliver(text, output.output)
+
+    def page(view: View) -> str:
+        return batch_json(seen) if name == "json" else batch_text(seen, view, shown=batch.top)
+
+    show(page, config, output, request.say)
     remember(request.logs, Path.cwd())
-    if output.output is not None:
-        request.say(f"report written to {output.output}")
     leave(failing(seen.findings, limit), missing)
 
 

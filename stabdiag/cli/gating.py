@@ -13,13 +13,14 @@ from stabdiag import __version__, read_run
 from stabdiag.cli.exits import FOUND, NOT_ANALYSED, NOT_CHECKED, not_checked
 from stabdiag.cli.gate import GateOptions
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
-from stabdiag.cli.output import add_to, deliver, remark, view_for
-from stabdiag.cli.settled import FAIL_ON, configuration, one_of, settings_of
+from stabdiag.cli.output import add_to, remark
+from stabdiag.cli.reporting import show, silence
+from stabdiag.cli.settled import configuration, one_of, settings_of
 from stabdiag.cli.strict import insist
 from stabdiag.config import Config
 from stabdiag.diagnose import diagnose
 from stabdiag.errors import StabdiagError, UsageError
-from stabdiag.findings import Report
+from stabdiag.findings import FAIL_ON, Report
 from stabdiag.gate import Gated, Policy, gate, load_policy
 from stabdiag.gate.baseline import baseline_from_json, baseline_of
 from stabdiag.gate.measure import measured
@@ -50,8 +51,7 @@ def gate_command(
     today = _today(options.today)
     baseline = _baseline(options.baseline, settings)
     results = [_gated(log, policy, settings, reading, today, baseline) for log in logs]
-    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
-    deliver(GATE_FORMATS[name](results, view), output.output)
+    show(lambda view: GATE_FORMATS[name](results, view), config, output, silence)
     if options.summary is not None:
         add_to(options.summary, markdown(results, View()))
     for result in results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stabdiag.config import Config
@@ -119,8 +119,13 @@ def _short(path: Path, folder: Path) -> Path:
     return whole.relative_to(folder) if whole.is_relative_to(folder) else whole
 
 
-def _memory(folder: Path, environ: Mapping[str, str] = os.environ) -> Path:
+def cache_folder() -> Path:
+    """Return the folder of this tool in the user's cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path("~").expanduser() / ".cache")
+    return Path(home) / "stabdiag"
+
+
+def _memory(folder: Path) -> Path:
     """The file of the user's cache that belongs to `folder`."""
-    home = environ.get("XDG_CACHE_HOME") or str(Path("~").expanduser() / ".cache")
     key = hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]
-    return Path(home) / "stabdiag" / "last-log" / f"{key}.json"
+    return cache_folder() / "last-log" / f"{key}.json"

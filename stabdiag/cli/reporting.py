@@ -61,11 +61,8 @@ def report_command(
     if reading.strict:
         insist(report.run.notes, request.logs)
     missing = not_checked(report, needs)
-    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
-    deliver(_text(report, name, part, view), output.output)
+    show(lambda view: _text(report, name, part, view), config, output, request.say)
     remember(request.logs, Path.cwd())
-    if output.output is not None:
-        request.say(f"report written to {output.output}")
     leave(failing(_findings(report, part), limit), missing)
     return report
 
@@ -79,7 +76,7 @@ def request_of(
 ) -> Request:
     """Return what is asked; the choice of a log that was not named is said on standard error."""
     settings = settings_of(reading, analysis, config)
-    say = _silent if output.quiet or config.quiet else remark
+    say = saying(config, output)
     logs = meant_logs(named, config, Path.cwd(), say)
     if output.output is not None and output.output.resolve() in {log.resolve() for log in logs}:
         raise UsageError(
@@ -106,20 +103,44 @@ def _findings(report: Report, part: str | None) -> Sequence[Finding]:
     return [report.findings[index] for index in findings_of(report, PARTS[part])]
 
 
+def show(
+    make: Callable[[View], str | bytes],
+    config: Config,
+    output: OutputOptions,
+    say: Callable[[str], None],
+    what: str = "report",
+) -> None:
+    """Make a page for where it goes, deliver it, and say where that was."""
+    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
+    deliver(make(view), output.output)
+    if output.output is not None:
+        say(f"{what} written to {output.output}")
+
+
+def saying(config: Config, output: OutputOptions) -> Callable[[str], None]:
+    """Return what says a line on standard error, nothing where --quiet asks for that."""
+    return silence if output.quiet or config.quiet else remark
+
+
 def leave(failed: Sequence[Finding], missing: Sequence[str]) -> None:
-    """Exit by what was found; it outranks what was not looked at, since it is certain.
+    """Exit by what was found, as `leave_for`."""
+    first = f", such as {failed[0].rule}" if failed else ""
+    leave_for(f"{len(failed)} at or above --fail-on{first}" if failed else "", missing)
+
+
+def leave_for(failed: str, missing: Sequence[str]) -> None:
+    """Exit by what failed, "" for nothing; it outranks what was not looked at: it is certain.
 
     Raises:
-        typer.Exit: with 1 for findings that fail, else 3 for what is missing; said on stderr.
+        typer.Exit: with 1 for what failed, else 3 for what is missing; said on stderr.
     """
     if failed:
-        first = failed[0]
-        remark(f"stabdiag: failed: {len(failed)} at or above --fail-on, such as {first.rule}")
+        remark(f"stabdiag: failed: {failed}")
     for sentence in missing:
         remark(f"stabdiag: not checked: {sentence}")
     if failed or missing:
         raise typer.Exit(FOUND if failed else NOT_CHECKED)
 
 
-def _silent(line: str) -> None:
+def silence(line: str) -> None:
     """Say nothing, as --quiet asks."""

@@ -10,17 +10,13 @@ from typing import TypeVar
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.config import Config, load_config, nearest
 from stabdiag.errors import UsageError
-from stabdiag.findings import Severity
+from stabdiag.findings import FAIL_ON, Severity
 from stabdiag.settings import Settings
 
 T = TypeVar("T")
 
 LEAST_WINDOW = 10  # points that a baseline needs before it expects anything
 NEVER = "never"
-FAIL_ON: Mapping[str, Severity | None] = {
-    **{severity.word: severity for severity in Severity},
-    NEVER: None,
-}
 
 
 def configuration(reading: ReadingOptions) -> Config:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
-
-import typer
 
 from stabdiag import read_run
-from stabdiag.cli.exits import FOUND, NOT_CHECKED, failing, not_checked
+from stabdiag.cli.exits import failing, not_checked
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
-from stabdiag.cli.output import deliver, remark, view_for
+from stabdiag.cli.reporting import leave_for, saying, show
 from stabdiag.cli.settled import configuration, fail_on, format_of, required, settings_of
 from stabdiag.cli.strict import insist
 from stabdiag.compare import Side
 from stabdiag.compare import compare as compare_runs
-from stabdiag.config import Config
 from stabdiag.diagnose import diagnose
 from stabdiag.errors import ManyRunsError, UsageError
-from stabdiag.findings import Severity
+from stabdiag.findings import SEVERITIES
 from stabdiag.model import Run
 from stabdiag.opened import OpenedLog, open_log
 from stabdiag.reporters import PAGE_FORMATS
@@ -30,13 +26,10 @@ from stabdiag.reporters.several_report import (
     seeds_json,
     seeds_text,
 )
-from stabdiag.reporters.view import View
 from stabdiag.rules import CATALOGUE, Limits
 from stabdiag.rules.comparing import SEED_PATTERN
 from stabdiag.seeds import Trial, judge_seeds
 from stabdiag.settings import Settings
-
-T = TypeVar("T")
 
 
 def compare_command(
@@ -59,7 +52,7 @@ def compare_command(
     base_side, side = (_side(log, settings, reading) for log in (base, candidate))
     seen = compare_runs(base_side, side, Limits(CATALOGUE, settings.thresholds))
     make = comparison_json if name == "json" else comparison_text
-    _deliver(make, seen, config, output)
+    show(lambda view: make(seen, view), config, output, saying(config, output))
     missing = [
         f"{log}: {sentence}"
         for log, one in ((base, base_side), (candidate, side))
@@ -67,8 +60,8 @@ def compare_command(
     ]
     if limit is not None and seen.outcome == "unknown":
         missing.append(seen.summary)
-    failed = limit is not None and _severity(seen.severity) >= limit
-    _exit(failed, f"the candidate is {seen.outcome} ({seen.severity})", missing)
+    failed = limit is not None and SEVERITIES.get(seen.severity, 0) >= limit
+    leave_for(f"the candidate is {seen.outcome} ({seen.severity})" if failed else "", missing)
 
 
 def seeds_command(
@@ -90,10 +83,11 @@ def seeds_command(
     trials = [trial for log in logs for trial in _trials(log, settings, reading, steps)]
     seen = judge_seeds(trials, limits)
     make = seeds_json if name == "json" else seeds_text
-    _deliver(make, seen, config, output)
+    show(lambda view: make(seen, view), config, output, saying(config, output))
     failed = [trial.log for trial in trials if failing(trial.report.findings, limit)]
     missing = [f"{t.log}: {s}" for t in trials for s in not_checked(t.report, needs)]
-    _exit(bool(failed), f"{len(failed)} of {len(trials)} runs at or above --fail-on", missing)
+    share = f"{len(failed)} of {len(trials)} runs at or above --fail-on"
+    leave_for(share if failed else "", missing)
 
 
 def _side(log: str, settings: Settings, reading: ReadingOptions) -> Side:
@@ -126,25 +120,3 @@ def _trial(log: str, opened: OpenedLog, run: Run, settings: Settings, steps: int
     chosen = replace(settings, last_step=start + steps - 1, run=run.name if run.siblings else None)
     part = opened.run(chosen)
     return Trial(log, part, diagnose(part, chosen), whole)
-
-
-def _deliver(
-    make: Callable[[T, View], str], seen: T, config: Config, output: OutputOptions
-) -> None:
-    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
-    deliver(make(seen, view), output.output)
-    if output.output is not None and not (output.quiet or config.quiet):
-        remark(f"report written to {output.output}")
-
-
-def _severity(word: str) -> int:
-    return next((one for one in Severity if one.word == word), 0)
-
-
-def _exit(failed: bool, why: str, missing: Sequence[str]) -> None:
-    if failed:
-        remark(f"stabdiag: failed: {why}")
-    for sentence in missing:
-        remark(f"stabdiag: not checked: {sentence}")
-    if failed or missing:
-        raise typer.Exit(FOUND if failed else NOT_CHECKED)

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import typer
 
-from stabdiag.cli.exits import FOUND, NOT_ANALYSED, NOT_CHECKED
+from stabdiag.cli.exits import NOT_ANALYSED
 from stabdiag.cli.fleet import CrewOptions
+from stabdiag.cli.logs import cache_folder
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
-from stabdiag.cli.output import deliver, remark, view_for
+from stabdiag.cli.output import remark
+from stabdiag.cli.reporting import leave_for, saying, show
 from stabdiag.cli.settled import configuration, fail_on, one_of, settings_of
 from stabdiag.errors import UsageError
-from stabdiag.findings import Severity
+from stabdiag.findings import SEVERITIES, Severity
 from stabdiag.fleet.cluster import Cluster
 from stabdiag.fleet.find import find
 from stabdiag.fleet.judge import Job
@@ -55,17 +57,15 @@ def fleet_command(
     job = Job(
         settings_of(reading, analysis, config), reading.strict, os.getcwd() if crew.cluster else ""
     )
-    say = (lambda line: None) if output.quiet or config.quiet else remark
+    say = saying(config, output)
     found = find(places)
     state = State(_state_file(crew.state), job)
     if state.damaged:
         say(f"{state.path}: {state.damaged} damaged lines passed over; their logs are read again")
     with _progress(len(found), quiet=output.quiet) as done:
         seen = survey(found, job, _runner(crew), state, done)
-    view = view_for(color=config.color and not output.no_color, to_file=output.output is not None)
-    deliver(FLEET_FORMATS[name](seen, view), output.output)
-    if output.output is not None:
-        say(f"table of {len(seen.rows)} runs written to {output.output}")
+    what = f"table of {len(seen.rows)} runs"
+    show(lambda view: FLEET_FORMATS[name](seen, view), config, output, say, what)
     _exit(seen, limit)
 
 
@@ -88,8 +88,7 @@ def _state_file(named: str | None) -> Path | None:
         return None
     if named is not None:
         return Path(named)
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path("~").expanduser() / ".cache")
-    return Path(home) / "stabdiag" / "fleet.jsonl"
+    return cache_folder() / "fleet.jsonl"
 
 
 @contextmanager
@@ -114,13 +113,7 @@ def _exit(seen: Fleet, limit: Severity | None) -> None:
         raise typer.Exit(NOT_ANALYSED)
     if limit is None:
         return
-    words = {severity.word for severity in Severity if severity >= limit}
-    failed = [row for row in judged if row.severity in words]
-    if failed:
-        remark(
-            f"stabdiag: failed: {count(len(failed), 'run')} at or above --fail-on, such as {failed[0].log}"
-        )
-    if seen.unread:
-        remark(f"stabdiag: not checked: {count(seen.unread, 'log')} could not be judged")
-    if failed or seen.unread:
-        raise typer.Exit(FOUND if failed else NOT_CHECKED)
+    failed = [row for row in judged if SEVERITIES.get(row.severity, 0) >= limit]
+    many = f"{count(len(failed), 'run')} at or above --fail-on"
+    unread = [f"{count(seen.unread, 'log')} could not be judged"] if seen.unread else []
+    leave_for(f"{many}, such as {failed[0].log}" if failed else "", unread)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from stabdiag.errors import InputError
-from stabdiag.findings import Report, Severity
+from stabdiag.findings import SEVERITIES, Report
 from stabdiag.gate.records import Baseline, Measured
 
-_SEVERITIES = {one.word: one for one in Severity}
 _SPIKES = ("loss_spike", "level_shift")
 _MAIN = ("loss", "grad_norm", "param_norm")
 
@@ -49,7 +48,7 @@ def baseline_from_json(path: Path) -> Baseline | None:
 
 def _baseline(path: Path, document: Mapping[str, Any]) -> Baseline:
     findings = tuple(
-        (f["rule"], f["layer"], _SEVERITIES[f["severity"]]) for f in document["findings"]
+        (f["rule"], f["layer"], SEVERITIES[f["severity"]]) for f in document["findings"]
     )
     series = document["run"]["series"]
     kinds = [episode["kind"] for episode in document["episodes"]]

@@ -11,14 +11,9 @@ from typing import Any
 
 from stabdiag.config import PROJECT_NAME, nearest
 from stabdiag.errors import UsageError
-from stabdiag.findings import CAUSES, NO_CAUSE, Severity
+from stabdiag.findings import CAUSES, FAIL_ON, NO_CAUSE, Severity
 from stabdiag.gate.records import Accepted, Policy
 from stabdiag.rules import CATALOGUE
-
-_SEVERITIES: Mapping[str, Severity | None] = {
-    **{one.word: one for one in Severity},
-    "never": None,
-}
 
 
 def load_policy(path: Path) -> Policy:
@@ -114,13 +109,14 @@ def _accepted(table: Mapping[str, Any], line: int, path: Path) -> Accepted:
     try:
         first, last = _span(table.get("steps"))
         until = _day(table.get("until"))
-        layer, reason = (None if (v := table.get(k)) is None else _text(v) for k in known[1:4:2])
+        layer = _text(table["layer"]) if "layer" in table else None
+        reason = _text(table.get("reason", ""))
     except (TypeError, ValueError) as err:
         raise UsageError(
             f"{where}: an acceptance of {rule} can't be read: {err or 'a value of another kind'}",
             'Write layer and reason as texts, steps as "0:100", until as 2027-01-31.',
         ) from err
-    return Accepted(str(rule), layer, first, last, reason or "", until, line)
+    return Accepted(str(rule), layer, first, last, reason, until, line)
 
 
 def _day(value: Any) -> date | None:
@@ -163,7 +159,9 @@ def _truth(value: Any) -> bool:
 
 
 def _severity(value: Any) -> Severity | None:
-    return _SEVERITIES[value] if value in _SEVERITIES else _refuse()
+    if value not in FAIL_ON:
+        raise ValueError
+    return FAIL_ON[value]
 
 
 def _causes(value: Any) -> tuple[str, ...]:
@@ -177,10 +175,6 @@ def _words(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or any(isinstance(one, bool) for one in value):
         raise TypeError
     return tuple(str(one) if isinstance(one, int) else _text(one) for one in value)
-
-
-def _refuse() -> Severity:
-    raise ValueError
 
 
 _READ: Mapping[str, tuple[str, Callable[[Any], Any]]] = {

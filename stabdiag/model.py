@@ -15,6 +15,7 @@ I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 ColumnKind = Literal["number", "text", "list"]
+MAIN_SERIES = ("loss", "grad_norm", "param_norm")  # of which a non-finite point is told
 LAYER_METRICS = ("grad_norm", "param_norm", "grad_param_ratio", "activation_max", "update_norm")
 
 # Kinds of a note that says: the log was not read as it stands.

@@ -11,12 +11,12 @@ from stabdiag.compare.losses import Losses, losses_at_equal_steps, losses_at_equ
 from stabdiag.compare.measures import layer_changes, norm_change, rate_change, values_change
 from stabdiag.comparison import Change, Comparison, Judgement, Outcome
 from stabdiag.findings import Report, Severity
-from stabdiag.model import Run
+from stabdiag.model import MAIN_SERIES, Run
 from stabdiag.rules.comparing import PARTED
 from stabdiag.rules.limits import Limits
+from stabdiag.steps.episodes import LOSS_KINDS
 
 _HEALTHS = ("healthy", "inconclusive", "unstable", "diverged")
-_SPIKES = ("loss_spike", "level_shift")
 _RARE = 0.025  # probability below which a count of spikes is another (each side)
 
 
@@ -37,8 +37,7 @@ def compare(base: Side, candidate: Side, limits: Limits) -> Comparison:
     losses = losses_at_equal_steps(base.run, candidate.run, limits)
     changes = [losses.change]
     changes += losses_at_equal_tokens(base.run, candidate.run, limits)
-    for name, title in (("val_loss", "validation loss"),):
-        changes += values_change(base.run, candidate.run, name, title, limits)
+    changes += values_change(base.run, candidate.run, "val_loss", "validation loss", limits)
     changes += [_health(base, candidate), _spikes(base, candidate), _non_finite(base, candidate)]
     for name, title in (("grad_norm", "grad norm"), ("param_norm", "parameter norm")):
         changes += norm_change(base.run, candidate.run, name, title, limits)
@@ -75,7 +74,7 @@ def _health(base: Side, candidate: Side) -> Change:
 
 def _spikes(base: Side, candidate: Side) -> Change:
     """Loss spikes; counts differ only beyond chance (conditional binomial test of two rates)."""
-    a, b = (sum(e.kind in _SPIKES for e in side.report.episodes) for side in (base, candidate))
+    a, b = (sum(e.kind in LOSS_KINDS for e in side.report.episodes) for side in (base, candidate))
     points = [s.points if (s := side.run.series.get("loss")) else 0 for side in (base, candidate)]
     share = points[1] / max(1, sum(points))
     text = f"{a} and {b}"
@@ -94,11 +93,7 @@ def _at_least(k: int, n: int, p: float) -> float:
 
 def _non_finite(base: Side, candidate: Side) -> Change:
     a, b = (
-        sum(
-            info.non_finite
-            for name, info in side.report.run.series.items()
-            if name in ("loss", "grad_norm", "param_norm")
-        )
+        sum(info.non_finite for name, info in side.report.run.series.items() if name in MAIN_SERIES)
         for side in (base, candidate)
     )
     judgement: Judgement = "same" if (a > 0) == (b > 0) else "worse" if b else "better"

@@ -9,7 +9,7 @@ from typing import Literal
 from stabdiag.findings import Report
 
 RowStatus = Literal["analysed", "unreadable", "fault", "lost"]
-_HEALTHS = ("diverged", "unstable", "inconclusive", "healthy")
+HEALTHS = ("diverged", "unstable", "inconclusive", "healthy")  # by who needs a look
 _SEVERITIES = ("error", "warning", "info", "")
 
 
@@ -85,9 +85,8 @@ def row_of(log: str, report: Report) -> FleetRow:
 def ordered(rows: Iterable[FleetRow]) -> tuple[FleetRow, ...]:
     """Sort by who needs a look.
 
-    First what could not be judged and is not known to be well: diverged runs, unstable ones, logs
-    that were not judged, inconclusive runs, then healthy ones; among equals the more severe
-    finding, then the surer verdict, then the name.
+    Diverged runs, unstable ones, logs that were not judged, inconclusive runs, healthy ones; among
+    equals the more severe finding, then the surer verdict, then the name.
     """
     return tuple(sorted(rows, key=_need))
 
@@ -96,7 +95,7 @@ def _need(row: FleetRow) -> tuple[float, int, float, str, str]:
     if row.status != "analysed":
         return (1.5, 0, 0.0, row.log, row.run)  # between unstable and inconclusive
     return (
-        float(_HEALTHS.index(row.health)),
+        float(HEALTHS.index(row.health)),
         _SEVERITIES.index(row.severity),
         -(row.probability or 0.0),
         row.log,

@@ -10,9 +10,9 @@ from typing import Any
 from stabdiag.errors import InputError
 from stabdiag.findings import SEVERITIES, Report
 from stabdiag.gate.records import Baseline, Measured
-
-_SPIKES = ("loss_spike", "level_shift")
-_MAIN = ("loss", "grad_norm", "param_norm")
+from stabdiag.model import MAIN_SERIES
+from stabdiag.rules.timeline import GRAD_SPIKE
+from stabdiag.steps.episodes import LOSS_KINDS
 
 
 def baseline_of(source: str, report: Report, numbers: Measured) -> Baseline:
@@ -53,9 +53,9 @@ def _baseline(path: Path, document: Mapping[str, Any]) -> Baseline:
     series = document["run"]["series"]
     kinds = [episode["kind"] for episode in document["episodes"]]
     numbers = Measured(
-        loss_spikes=sum(kind in _SPIKES for kind in kinds) if "loss" in series else None,
-        grad_spikes=sum(rule == "SD102" for rule, _, _ in findings),
-        non_finite=sum(series[name]["non_finite"] for name in _MAIN if name in series),
+        loss_spikes=sum(kind in LOSS_KINDS for kind in kinds) if "loss" in series else None,
+        grad_spikes=sum(rule == GRAD_SPIKE.id for rule, _, _ in findings),
+        non_finite=sum(series[name]["non_finite"] for name in MAIN_SERIES if name in series),
         param_growth=None,
         final_loss=None,
         last_step=document["run"]["last_step"],

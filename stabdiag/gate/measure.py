@@ -6,8 +6,10 @@ import numpy as np
 
 from stabdiag.findings import Report
 from stabdiag.gate.records import Measured
-from stabdiag.model import Run, Series
+from stabdiag.model import MAIN_SERIES, Run, Series
+from stabdiag.rules.timeline import GRAD_SPIKE
 from stabdiag.signals.trend import growth
+from stabdiag.steps.episodes import LOSS_KINDS
 
 _LAST = 10  # logged points whose median is the final loss: one batch is no level
 _GROWTH_STEPS = 50
@@ -23,10 +25,10 @@ def measured(run: Run, report: Report) -> Measured:
     grad = run.series.get("grad_norm")
     kinds = [one.kind for one in report.episodes]
     grew = growth(norm.step, norm.value, window_steps=_GROWTH_STEPS) if norm is not None else None
-    finite = [s for name in ("loss", "grad_norm", "param_norm") if (s := run.series.get(name))]
+    finite = [s for name in MAIN_SERIES if (s := run.series.get(name))]
     return Measured(
-        loss_spikes=sum(k in ("loss_spike", "level_shift") for k in kinds) if loss else None,
-        grad_spikes=sum(f.rule == "SD102" for f in report.findings) if grad else None,
+        loss_spikes=sum(k in LOSS_KINDS for k in kinds) if loss else None,
+        grad_spikes=sum(f.rule == GRAD_SPIKE.id for f in report.findings) if grad else None,
         non_finite=sum(series.non_finite for series in finite) if finite else None,
         param_growth=grew.ratio if grew is not None else None,
         final_loss=_final(loss) if loss is not None and loss.points else None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -20,9 +19,9 @@ from stabdiag.reporters.blocks import (
     words,
 )
 from stabdiag.reporters.first_screen import log_header, numbered
-from stabdiag.reporters.json_report import SCHEMA_VERSION, run_info
+from stabdiag.reporters.json_report import document, finding_records, run_info
 from stabdiag.reporters.layout import laid_out
-from stabdiag.reporters.numbers import count, number, strict_json
+from stabdiag.reporters.numbers import count, number
 from stabdiag.reporters.sections import STATUS_TONES, findings_section, section
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
@@ -36,15 +35,8 @@ _LEAST_EXCERPT, _BESIDE_EXCERPT = 20, 10  # columns of an excerpt; what stands b
 def batch_json(seen: BatchInspection) -> str:
     """Return the inspection as one JSON document with a final newline."""
     body = {k: v for k, v in vars(seen).items() if k not in ("version", "run", "findings")}
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": seen.version},
-        "part": "batch",
-        "run": run_info(seen.run),
-        "batch": body,
-        "findings": [vars(one) | {"severity": one.severity.word} for one in seen.findings],
-    }
-    return json.dumps(strict_json(document), indent=2, allow_nan=False) + "\n"
+    own = {"part": "batch", "run": run_info(seen.run), "batch": body}
+    return document(seen.version, own | {"findings": finding_records(seen.findings)})
 
 
 def batch_text(seen: BatchInspection, view: View, *, shown: int) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from stabdiag.fleet.rows import Fleet, FleetRow
+from stabdiag.fleet.rows import HEALTHS, Fleet, FleetRow
 from stabdiag.reporters.blocks import (
     Block,
     Heading,
@@ -24,12 +23,12 @@ from stabdiag.reporters.blocks import (
 )
 from stabdiag.reporters.first_screen import HEALTH_TONES, cause_name
 from stabdiag.reporters.html import fleet_page
+from stabdiag.reporters.json_report import document
 from stabdiag.reporters.layout import laid_out
 from stabdiag.reporters.numbers import count, number, percent, strict_json
 from stabdiag.reporters.untrusted import not_a_formula, printable
 from stabdiag.reporters.view import View
 
-SCHEMA_VERSION = "1"
 _SHOWN = 40  # rows of the page; the other formats have all
 _SHOWN_ERRORS = 10
 _COLUMNS = tuple(field.name for field in fields(FleetRow))
@@ -61,10 +60,7 @@ _SERIOUS = ("error", "warning")
 
 
 def _totals(fleet: Fleet) -> tuple[tuple[Words, Words], ...]:
-    named = [
-        (health, f"{fleet.count(health):,}")
-        for health in ("diverged", "unstable", "inconclusive", "healthy")
-    ]
+    named = [(health, f"{fleet.count(health):,}") for health in HEALTHS]
     rows = [
         (words(Span(health.upper(), HEALTH_TONES[health])), words(many))  # type: ignore[index]
         for health, many in named
@@ -110,14 +106,8 @@ def _more(left: int, noun: str) -> tuple[Block, ...]:
 
 def as_json(fleet: Fleet, view: View) -> str:
     """Return all rows as one strict JSON document (fleet.schema.json)."""
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": fleet.version},
-        "runs": fleet.rows,
-        "left_out": fleet.left_out,
-        "known": fleet.known,
-    }
-    return json.dumps(strict_json(document), indent=2, allow_nan=False) + "\n"
+    body = {"runs": fleet.rows, "left_out": fleet.left_out, "known": fleet.known}
+    return document(fleet.version, body)
 
 
 def as_csv(fleet: Fleet, view: View) -> str:

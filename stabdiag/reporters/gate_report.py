@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
@@ -11,11 +10,11 @@ from stabdiag.findings import Finding
 from stabdiag.gate.records import Gated, Line
 from stabdiag.reporters.blocks import Block, Heading, Labelled, Paragraph, Span, Tone, prose, words
 from stabdiag.reporters.github_report import annotation
-from stabdiag.reporters.json_report import SCHEMA_VERSION
+from stabdiag.reporters.json_report import document, finding_records
 from stabdiag.reporters.junit_report import attribute, case, suites
 from stabdiag.reporters.layout import laid_out
 from stabdiag.reporters.markdown_report import as_markdown
-from stabdiag.reporters.numbers import count, strict_json
+from stabdiag.reporters.numbers import count
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import View
 
@@ -77,33 +76,27 @@ def _named(findings: Sequence[Finding]) -> str:
 
 def as_json(results: Sequence[Gated], view: View) -> str:
     """Return the outcome as one strict JSON document (gate.schema.json)."""
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": results[0].version},
+    body = {
         "part": "gate",
         "passed": all(result.passed for result in results),
-        "runs": [_document(result) for result in results],
+        "runs": [_run_record(result) for result in results],
     }
-    return json.dumps(strict_json(document), indent=2, allow_nan=False) + "\n"
+    return document(results[0].version, body)
 
 
-def _document(result: Gated) -> dict[str, Any]:
+def _run_record(result: Gated) -> dict[str, Any]:
     return {
         "log": result.log,
         "passed": result.passed,
         "error": result.error,
         "lines": result.lines,
-        "new": _findings(result.new),
-        "accepted": _findings(result.accepted),
-        "old": _findings(result.old),
+        "new": finding_records(result.new),
+        "accepted": finding_records(result.accepted),
+        "old": finding_records(result.old),
         "expired": result.expired,
         "measured": result.measured,
         "verdict": result.report.verdict if result.report is not None else None,
     }
-
-
-def _findings(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    return [vars(one) | {"severity": one.severity.word} for one in findings]
 
 
 def junit(results: Sequence[Gated], view: View) -> str:

@@ -15,7 +15,7 @@ SCHEMA_VERSION = "1"  # raised by a change that breaks a reader; additions keep 
 
 def render(report: Report, view: View) -> str:
     """Return the whole report as one JSON document with a final newline."""
-    return _dumped(_head(report) | _body(report))
+    return document(report.version, _body(report))
 
 
 def render_part(report: Report, part: str, view: View) -> str:
@@ -30,16 +30,15 @@ def render_part(report: Report, part: str, view: View) -> str:
         "part": part,
         "run": body["run"],
         "workflow": _workflow(workflow_of(report, spec), chosen),
-        "findings": [_finding(report.findings[index]) for index in chosen],
+        "findings": finding_records([report.findings[index] for index in chosen]),
     }
-    return _dumped(_head(report) | own | {key: body[key] for key in spec.keys})
+    return document(report.version, own | {key: body[key] for key in spec.keys})
 
 
-def _head(report: Report) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": report.version},
-    }
+def document(version: str, body: Mapping[str, Any]) -> str:
+    """Return `body` behind what every document of the tool begins with, strict, as text."""
+    head = {"schema_version": SCHEMA_VERSION, "tool": {"name": "stabdiag", "version": version}}
+    return json.dumps(strict_json(head | dict(body)), indent=2, allow_nan=False) + "\n"
 
 
 def _body(report: Report) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def _body(report: Report) -> dict[str, Any]:
         "causes": report.causes,
         "episodes": report.episodes,
         "workflow": _workflow(report.workflow, tuple(range(len(report.findings)))),
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": finding_records(report.findings),
         "layers": report.layers,
         "layer_plan": report.layer_plan,
         "layer_moment": report.layer_moment,
@@ -98,9 +97,6 @@ def _cells(value: Sequence[float | None], bad: Sequence[str]) -> dict[str, Any]:
     return {"value": value, "bad": marks}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return vars(finding) | {"severity": finding.severity.word}
-
-
-def _dumped(document: Mapping[str, Any]) -> str:
-    return json.dumps(strict_json(document), indent=2, allow_nan=False) + "\n"
+def finding_records(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return findings as a document has them: their severity as a word."""
+    return [vars(one) | {"severity": one.severity.word} for one in findings]

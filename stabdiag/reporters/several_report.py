@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 from stabdiag.comparison import Change, Comparison, Judgement, Outcome, Seed, Seeds, SeedsOutcome
 from stabdiag.findings import RunInfo
@@ -20,9 +18,9 @@ from stabdiag.reporters.blocks import (
     words,
 )
 from stabdiag.reporters.first_screen import HEALTH_TONES, cause_name, numbered
-from stabdiag.reporters.json_report import SCHEMA_VERSION, run_info
+from stabdiag.reporters.json_report import document, run_info
 from stabdiag.reporters.layout import laid_out
-from stabdiag.reporters.numbers import number, percent, strict_json
+from stabdiag.reporters.numbers import number, percent
 from stabdiag.reporters.sections import section
 from stabdiag.reporters.view import View
 
@@ -53,21 +51,13 @@ def comparison_json(seen: Comparison, view: View) -> str:
     """Return the comparison as one strict JSON document (compare.schema.json)."""
     body = {k: v for k, v in vars(seen).items() if k not in ("version", "base", "candidate")}
     runs = {"base": run_info(seen.base), "candidate": run_info(seen.candidate)}
-    return _document("compare", seen.version, runs | body)
+    return document(seen.version, {"part": "compare"} | runs | body)
 
 
 def seeds_json(seen: Seeds, view: View) -> str:
     """Return what the seeds show as one strict JSON document (seeds.schema.json)."""
-    return _document("seeds", seen.version, {k: v for k, v in vars(seen).items() if k != "version"})
-
-
-def _document(part: str, version: str, body: Mapping[str, Any]) -> str:
-    head = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "stabdiag", "version": version},
-        "part": part,
-    }
-    return json.dumps(strict_json(head | dict(body)), indent=2, allow_nan=False) + "\n"
+    body = {k: v for k, v in vars(seen).items() if k != "version"}
+    return document(seen.version, {"part": "seeds"} | body)
 
 
 def comparison_text(seen: Comparison, view: View) -> str:

@@ -12,6 +12,7 @@ from stabdiag.signals.precursors import Lead, lead_between
 from stabdiag.steps.events import Event
 from stabdiag.steps.view import View
 
+LOSS_KINDS = ("loss_spike", "level_shift")  # of an event or episode in which the loss itself rose
 NEAR_POINTS = 10  # events within so many logged points belong together
 FLANK = 0.5  # log: a contiguous grad norm 1.6 x above its level belongs to a spike
 
@@ -51,7 +52,7 @@ class Draft:
     @property
     def loss_event(self) -> Event | None:
         """The largest event of the loss in it."""
-        mine = [e for e in self.events if e.kind in ("loss_spike", "level_shift")]
+        mine = [e for e in self.events if e.kind in LOSS_KINDS]
         return max(mine, key=lambda e: e.size) if mine else None
 
 
@@ -108,8 +109,7 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
     losses = [
         e.onset
         for e in events
-        if e.kind in ("loss_spike", "level_shift")
-        or (e.kind == "non_finite" and e.series == "loss")
+        if e.kind in LOSS_KINDS or (e.kind == "non_finite" and e.series == "loss")
     ]
     loss_onset = min(losses) if losses else None
     # lone grad-norm spikes that end before the loss moves are precursors, not the onset
@@ -131,7 +131,7 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
         grad_cadence=view.grad.track.cadence if view.grad else 1,
     )
     index = view.loss.track.at(segment, onset) if view.loss is not None else 0
-    rises = [e for e in events if e.kind in ("loss_spike", "level_shift")]
+    rises = [e for e in events if e.kind in LOSS_KINDS]
     biggest = max(rises or events, key=event_severity)
     end, recovery, lost = _recovery(view, events, kind, onset)
     rule, reason = _handbook(view, lead, loss_onset, grad_onset, kind)
@@ -195,7 +195,7 @@ def _recovery(
 ) -> tuple[int | None, Recovery, int]:
     """(end step, recovery class, steps lost) of an episode."""
     last_step = int(view.loss.track.step[-1]) if view.loss is not None else onset
-    losses = [e for e in events if e.kind in ("loss_spike", "level_shift")]
+    losses = [e for e in events if e.kind in LOSS_KINDS]
     broken = [e for e in events if e.kind in ("non_finite", "loss_scale_collapse")]
     open_end = [e for e in (*losses, *broken) if e.end is None]
     if not open_end:

@@ -8,6 +8,7 @@ from stabdiag.causes.signs import Sign
 from stabdiag.findings import Finding
 from stabdiag.rules.layers import GRAD_PARAM_RATIO, PARAM_GROWTH, PARAM_JUMP
 from stabdiag.signals.trend import Growth, growth
+from stabdiag.steps.episodes import LOSS_KINDS
 from stabdiag.steps.outcome import finding, ramp
 from stabdiag.steps.timeline import Timeline
 from stabdiag.steps.tracks import Track, track
@@ -147,7 +148,7 @@ def _jumps(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
             if top.size >= LEAP_LOG and top.score >= LEAP_SCORE:
                 at = (top.onset, top.peak)
                 signs.append(Sign("param_leap", 1.0, text, at, ("param_norm",), number))
-        elif draft.kind in ("loss_spike", "level_shift") and view.param is not None:
+        elif draft.kind in LOSS_KINDS and view.param is not None:
             _no_jump(view.param, number, draft.onset, signs)
 
 

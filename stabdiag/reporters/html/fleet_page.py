@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from stabdiag.fleet.rows import Fleet, FleetRow
+from stabdiag.fleet.rows import HEALTHS, Fleet, FleetRow
 from stabdiag.reporters.blocks import prose
 from stabdiag.reporters.first_screen import cause_name
 from stabdiag.reporters.html.blocks_html import inline
@@ -20,10 +20,7 @@ _SORTS = '<span class="script" hidden> A click on a column name sorts by it.</sp
 
 def render(fleet: Fleet, view: View) -> str:
     """Return the whole page; `view` does not matter to it."""
-    totals = ", ".join(
-        f"{fleet.count(health):,} {health}"
-        for health in ("diverged", "unstable", "inconclusive", "healthy")
-    )
+    totals = ", ".join(f"{fleet.count(health):,} {health}" for health in HEALTHS)
     if fleet.unread:
         totals += f", {fleet.unread:,} not judged"
     left = (

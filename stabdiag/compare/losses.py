@@ -31,10 +31,9 @@ def losses_at_equal_steps(base: Run, candidate: Run, limits: Limits) -> Losses:
     """Compare the losses at the steps that both logged."""
     a, b = base.series.get("loss"), candidate.series.get("loss")
     if a is None or b is None:
-        missing = (
-            "neither log has" if a is b else "the base has" if a is None else "the candidate has"
-        )
-        return _unknown(f"{missing} no loss" if a is not b else "neither log has a loss")
+        if a is b:
+            return _unknown("neither log has a loss")
+        return _unknown(f"the {'base' if a is None else 'candidate'} has no loss")
     prefix = _equal_prefix(a.step, a.value, b.step, b.value)
     step, x, y = common(a.step, a.value, b.step, b.value)
     span = (int(step[0]), int(step[-1])) if step.size else None
@@ -42,12 +41,8 @@ def losses_at_equal_steps(base: Run, candidate: Run, limits: Limits) -> Losses:
         same = Change("loss", _level(x), _level(y), "same", "the same at every step")
         return Losses(same, None, "none: they are equal", span, identical=True)
     if step.size < limits(PARTED, "min_points"):
-        return _unknown(
-            f"only {step.size} common logged steps of the loss"
-            if step.size
-            else "no common steps of the loss",
-            span,
-        )
+        some = f"only {step.size} common logged steps of the loss"
+        return _unknown(some if step.size else "no common steps of the loss", span)
     return _judged(step, x, y, prefix, limits)
 
 
@@ -59,7 +54,7 @@ def _judged(step: I64, x: F64, y: F64, prefix: int | None, limits: Limits) -> Lo
     share = limits(PARTED, "min_share_same_data" if paired else "min_share")
     errors, together = limits(PARTED, "min_errors"), min(TOGETHER, windows)
     start = lasting(seen, together=together, errors=errors, least=share * level)
-    limit = max(errors * seen.error / np.sqrt(together), share * level)
+    limit = seen.limit(together=together, errors=errors, least=share * level)
     tail = int(seen.first[-together])
     end_x, end_y = float(np.mean(x[tail:])), float(np.mean(y[tail:]))
     noise = (

@@ -8,10 +8,10 @@ from stabdiag.comparison import Change
 from stabdiag.model import Run
 from stabdiag.rules.comparing import PARTED
 from stabdiag.rules.limits import Limits
-from stabdiag.signals.pairs import common
+from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.pairs import common, rates_apart
 
 _LAST = 0.2  # of the common steps: where a level is read
-_SAME_RATE = 0.01  # of the rate: logged with few digits, it is the same
 _NAMED_LAYERS = 3
 
 
@@ -27,7 +27,9 @@ def values_change(base: Run, candidate: Run, name: str, title: str, limits: Limi
     end_x, end_y = float(np.median(x[-last:])), float(np.median(y[-last:]))
     d = y - x
     noise = (
-        1.4826 * float(np.median(np.abs(np.diff(d)))) / np.sqrt(2.0 * last) if d.size > 4 else 0.0
+        MAD_TO_SIGMA * float(np.median(np.abs(np.diff(d)))) / np.sqrt(2.0 * last)
+        if d.size > 4
+        else 0.0
     )
     least = limits(PARTED, "min_share") * max(abs(end_x), 1e-12)
     limit = max(limits(PARTED, "min_errors") * noise, least)
@@ -64,7 +66,7 @@ def rate_change(base: Run, candidate: Run) -> list[Change]:
     step, x, y = common(a.step, a.value, b.step, b.value)
     if step.size == 0:
         return [Change("learning rate", None, None, "unknown", "no common steps")]
-    off = np.abs(y - x) > _SAME_RATE * np.maximum(np.abs(x), np.abs(y))
+    off = rates_apart(x, y)
     if not off.any():
         return [Change("learning rate", float(x[-1]), float(y[-1]), "same", "the same throughout")]
     i = int(np.argmax(off))
@@ -78,10 +80,10 @@ def layer_changes(base: Run, candidate: Run, limits: Limits) -> list[Change]:
     for metric, title in (("grad_norm", "layer grad norms"), ("param_norm", "layer norms")):
         a, b = _medians(base, metric), _medians(candidate, metric)
         names = sorted(a.keys() & b.keys())
-        ratios = np.array([b[n] / a[n] for n in names if a[n] > 0 and b[n] > 0])
         names = [n for n in names if a[n] > 0 and b[n] > 0]
         if not names:
             continue
+        ratios = np.array([b[n] / a[n] for n in names])
         beside = ratios / float(np.median(ratios))
         limit = limits(PARTED, "layer_ratio")
         off = sorted(

@@ -40,8 +40,8 @@ def survey(found: Sequence[Found], job: Job, runner: Runner, state: State, done:
             rows[log] = result
             state.keep(contents.get(log, ""), result)
         done(len(rows))
-    left_out = [one.log for one in found if not one.sure and _no_log(rows[one.log])]
-    kept_rows = [row for log, its in rows.items() if log not in set(left_out) for row in its]
+    left_out = {one.log for one in found if not one.sure and _no_log(rows[one.log])}
+    kept_rows = [row for log, its in rows.items() if log not in left_out for row in its]
     return Fleet(__version__, ordered(kept_rows), tuple(sorted(left_out)), known)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stabdiag.findings import HeatMap
 from stabdiag.reporters.blocks import Block, Drawing, Paragraph, prose
+from stabdiag.reporters.heat_scale import above, below
 from stabdiag.reporters.layer_names import labels, shortened
 from stabdiag.reporters.numbers import count
 from stabdiag.reporters.untrusted import printable
@@ -14,7 +15,6 @@ from stabdiag.reporters.view import View
 
 SHOWN = 30  # rows; more layers are drawn by blocks
 _OWN = 6  # layers with a row of their own above the blocks
-_LEVELS = (0.3, 0.7, 1.3, 2.0)  # base-10 logarithms: 2, 5, 20 and 100 times the usual level
 _BLOCKS, _ASCII = ".░▒▓█", ".:+*#"
 _LOW, _ZERO = "-", "0"  # below a fifth of the usual level; nothing at all
 _NAME = 26  # columns for a name, at the most
@@ -151,11 +151,8 @@ def _worse(marks: Sequence[str]) -> str:
 
 
 def _ink(level: float, ink: str) -> str:
-    if level == float("-inf"):
-        return _ZERO
-    if level <= -_LEVELS[1]:
-        return _LOW
-    return ink[sum(level >= limit for limit in _LEVELS)]
+    low = below(level)
+    return ink[above(level)] if not low else _ZERO if low == 3 else _LOW
 
 
 def _axis(shown: HeatMap, plot: int) -> str:

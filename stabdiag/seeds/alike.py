@@ -8,10 +8,9 @@ import numpy as np
 
 from stabdiag.errors import InputError
 from stabdiag.model import Run
-from stabdiag.signals.pairs import common
+from stabdiag.signals.pairs import common, rates_apart
 
 _MAIN = ("loss", "grad_norm", "lr")
-_SAME_RATE = 0.01  # of the rate
 
 
 def notes_on(runs: Sequence[Run]) -> list[str]:
@@ -58,4 +57,4 @@ def _other_rate(a: Run, b: Run) -> bool:
         return False
     x, y = a.series["lr"], b.series["lr"]
     _, rate, other = common(x.step, x.value, y.step, y.value)
-    return bool(np.any(np.abs(rate - other) > _SAME_RATE * np.maximum(np.abs(rate), np.abs(other))))
+    return bool(np.any(rates_apart(rate, other)))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stabdiag.model import F64, I64
+from stabdiag.model import F64, I64, Mask
+from stabdiag.signals.baseline import MAD_TO_SIGMA
 
-MAD_TO_SIGMA = 1.4826
+SAME_RATE = 0.01  # of a learning rate: logged with few digits, it is the same
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Gap:
     error: float
     first: I64
     last: I64
+
+    def limit(self, *, together: int, errors: float, least: float) -> float:
+        """What the mean of `together` neighbouring windows must pass to be no noise."""
+        return float(max(errors * self.error / np.sqrt(together), least))
 
 
 def common(step_a: I64, value_a: F64, step_b: I64, value_b: F64) -> tuple[I64, F64, F64]:
@@ -87,7 +92,7 @@ def lasting(seen: Gap, *, together: int, errors: float, least: float) -> int | N
     """
     k = min(together, seen.mean.size)
     joint = np.convolve(seen.mean, np.full(k, 1.0 / k), mode="valid")
-    limit = max(errors * seen.error / np.sqrt(k), least)
+    limit = seen.limit(together=k, errors=errors, least=least)
     side = np.sign(joint[-1])
     beyond = side * joint > limit
     if not beyond[-1]:
@@ -97,6 +102,11 @@ def lasting(seen: Gap, *, together: int, errors: float, least: float) -> int | N
     # of the windows that were averaged, the first that itself stands half as far off as the last
     alone = np.flatnonzero(side * seen.mean[first : first + k] > 0.5 * side * joint[-1])
     return first + (int(alone[0]) if alone.size else 0)
+
+
+def rates_apart(rate: F64, other: F64) -> Mask:
+    """Where two learning rates differ by more than their digits, [C]."""
+    return np.abs(rate - other) > SAME_RATE * np.maximum(np.abs(rate), np.abs(other))
 
 
 def equal_before(base: F64, candidate: F64) -> int:

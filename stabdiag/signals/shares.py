@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-Z_95 = 1.959964  # standard normal quantile of 0.975
+Z_95 = 1.959963984540054  # standard normal quantile of 0.975
 
 
 def wilson(hits: int, cases: int) -> tuple[float, float]:

@@ -7,6 +7,7 @@ import numpy as np
 from stabdiag.errors import UsageError
 from stabdiag.findings import LayerMoment
 from stabdiag.model import F64, Run
+from stabdiag.steps.layer_cells import medians
 from stabdiag.steps.layer_stats import LayerStats
 
 _METRICS = ("grad_norm", "activation_max", "param_norm")
@@ -83,12 +84,10 @@ def _row(run: Run, metric: str, step: int) -> tuple[list[str], F64, F64]:
         i = int(np.searchsorted(block.step, step, side="right")) - 1
         if i < 0 or block.step[i] != step:
             continue
-        for j in np.flatnonzero(block.logged[i]).tolist():
-            names.append(block.layers[j])
-            values.append(float(block.value[i, j]))
-            column = block.value[:, j]
-            column = column[np.isfinite(column) & (column > 0)]
-            usual.append(float(np.median(column)) if column.size else float("nan"))
+        there = np.flatnonzero(block.logged[i]).tolist()
+        names += [block.layers[j] for j in there]
+        values += block.value[i, there].tolist()
+        usual += medians(block)[there].tolist()
     return names, np.asarray(values), np.asarray(usual)
 
 

@@ -64,8 +64,8 @@ def score_layers(
     names = list(dict.fromkeys([*(grad.layers if grad else ()), *(param.layers if param else ())]))
     roles = {n: role_of(n) for n in names}
     caps = _limits(roles, limits)
-    tenfold = limits(DOMINANT_LAYER, "handbook_ratio")
-    g = _gradients(grad, roles, caps, tenfold) if grad else {}
+    handbook = limits(DOMINANT_LAYER, "handbook_ratio")
+    g = _gradients(grad, roles, caps, handbook) if grad else {}
     p = _norms(param, roles) if param else {}
     out = []
     for order, name in enumerate(names):
@@ -105,7 +105,7 @@ def _limits(roles: dict[str, Role], limits: Limits) -> dict[str, float]:
 
 
 def _gradients(
-    stats: LayerStats, roles: dict[str, Role], caps: dict[str, float], tenfold: float
+    stats: LayerStats, roles: dict[str, Role], caps: dict[str, float], handbook: float
 ) -> dict[str, tuple[float, float, float, float, float, int, int]]:
     sample = stats.sample
     overall = _nanmedian(sample, axis=1)
@@ -129,7 +129,7 @@ def _gradients(
             if np.isfinite(to_median).any()
             else np.nan,
             float(np.mean(ratio[ok] > caps[name])) if ok.any() else 0.0,
-            float(np.mean(ratio[ok] >= tenfold)) if ok.any() else 0.0,
+            float(np.mean(ratio[ok] >= handbook)) if ok.any() else 0.0,
             float(stats.peak_score[j]),
             int(stats.left_step[j]),
             int(stats.bad_step[j]),

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-NORMAL_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
+from stabdiag.signals.shares import wilson
+
 BINS = 10
 
 
@@ -24,16 +25,7 @@ class Share:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of Wilson (1927); (0, 1) when n is 0."""
-        if not self.n:
-            return 0.0, 1.0
-        z2 = NORMAL_95**2
-        middle = (self.hits + z2 / 2) / (self.n + z2)
-        half = (
-            NORMAL_95
-            * math.sqrt(self.hits * (self.n - self.hits) / self.n + z2 / 4)
-            / (self.n + z2)
-        )
-        return max(0.0, middle - half), min(1.0, middle + half)
+        return wilson(self.hits, self.n)
 
 
 def share(marks: Iterable[bool]) -> Share:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from stabdiag.findings import HeatMap, Report
+from stabdiag.reporters.heat_scale import above, below
 from stabdiag.reporters.html.document import data, folded, table, text
 from stabdiag.reporters.html.places import layer, place
 from stabdiag.reporters.layer_names import labels
 from stabdiag.reporters.numbers import count, steps, times
 
-_LEVELS = (0.3, 0.7, 1.3, 2.0)  # base-10 logarithms: 2, 5, 20 and 100 times the usual level
 _WORDS = {
     "h0": "usual: below 2x",
     "h1": "2 to 5x",
@@ -157,11 +156,8 @@ def _look(value: float | None, bad: str) -> str:
         return "bad"
     if value is None:
         return ""
-    if math.isinf(value):
-        return "zero"
-    if value <= -_LEVELS[1]:
-        return "l2" if value <= -_LEVELS[2] else "l1"
-    return f"h{sum(value >= limit for limit in _LEVELS)}"
+    low = below(value)
+    return ("l1", "l2", "zero")[low - 1] if low else f"h{above(value)}"
 
 
 def _figures(shown: HeatMap, drawn: Rows, report: Report) -> str:

@@ -1,8 +1,12 @@
-"""Options of the test run."""
+"""Options of the test run, and the fixtures of all tests: a command line in a folder of its own."""
 
 from __future__ import annotations
 
 import pytest
+
+from tests.command_line import command, folder
+
+__all__ = ["command", "folder"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

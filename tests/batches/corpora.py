@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 BATCH = 8
 STEPS = 120

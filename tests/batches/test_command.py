@@ -27,7 +27,7 @@ from tests.batches.corpora import (
     write_json_lines,
     write_log,
 )
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 SAMPLE, DATA = SAMPLES / "bad_batch.parquet", SAMPLES / "bad_batch_data"

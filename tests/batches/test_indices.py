@@ -27,7 +27,7 @@ from tests.batches.corpora import (
     write_log,
     write_parquet,
 )
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 PLANTED = "spam eggs " * 60
 LARGE = 2**60 + 1  # beyond what float64 holds exactly

@@ -26,7 +26,7 @@ from tests.batches.corpora import (
     write_log,
     write_parquet,
 )
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 BLOCK = 64
 REPEATED = "spam eggs " * 60

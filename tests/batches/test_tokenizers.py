@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.batches.corpora import FIRST, WORDS, batch_of, documents, write_corpus, write_log
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 
 def word_tokenizer(path: Path) -> Path:

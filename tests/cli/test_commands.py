@@ -14,8 +14,8 @@ import pytest
 
 from stabdiag.cli import reporting
 from stabdiag.model import LogTable
-from tests.cli.conftest import Command
 from tests.cli.small_logs import STEPS, write_csv, write_jsonl
+from tests.command_line import Command
 
 
 @pytest.fixture

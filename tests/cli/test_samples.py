@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from stabdiag.reporters import PARTS
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 LOGS = sorted(

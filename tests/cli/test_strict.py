@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Command
 from tests.cli.small_logs import write_csv, write_jsonl
+from tests.command_line import Command
 
 READING = ("analyze", "timeline", "numerics", "layers", "audit", "columns")
 

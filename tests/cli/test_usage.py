@@ -10,7 +10,7 @@ import pytest
 
 from stabdiag import __version__
 from stabdiag.cli.app import COMMANDS
-from tests.cli.conftest import Command
+from tests.command_line import Command
 
 HEAVY = ("numpy", "pandas", "pyarrow")
 

@@ -14,8 +14,8 @@ import pytest
 
 from stabdiag.errors import UsageError
 from stabdiag.fleet.cluster import Cluster
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
 from tests.cli.small_logs import write_csv
+from tests.command_line import Command
 from tests.fleet import doing
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -59,8 +59,8 @@ def test_a_worker_killed_midway_loses_and_doubles_nothing(
 
 def test_the_survey_is_that_of_local_processes(
     cluster: distributed.LocalCluster,
-    command: Command,  # noqa: F811
-    folder: Path,  # noqa: F811
+    command: Command,
+    folder: Path,
 ) -> None:
     for place in range(4):
         write_csv(folder / f"run{place}.csv", jump=place == 2)

@@ -13,14 +13,14 @@ import pytest
 
 from stabdiag.fleet.find import find
 from stabdiag.reporters.untrusted import not_a_formula
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
 from tests.cli.small_logs import rows, write_csv, write_jsonl
+from tests.command_line import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def runs(folder: Path) -> Path:  # noqa: F811
+def runs(folder: Path) -> Path:
     """A folder of two quiet runs, one upset, one file of two runs, one broken, one that is none."""
     made = folder / "runs"
     for name in ("quiet", "upset", "also"):
@@ -36,14 +36,14 @@ def runs(folder: Path) -> Path:  # noqa: F811
     return made
 
 
-def survey(command: Command, *options: str | Path) -> dict[str, object]:  # noqa: F811
+def survey(command: Command, *options: str | Path) -> dict[str, object]:
     done = command("fleet", *options, "--format", "json", "--workers", "2")
     assert done.code == 0, done.err
     document: dict[str, object] = json.loads(done.out)
     return document
 
 
-def test_one_row_a_run_those_that_need_a_look_first(command: Command, runs: Path) -> None:  # noqa: F811
+def test_one_row_a_run_those_that_need_a_look_first(command: Command, runs: Path) -> None:
     document = survey(command, "runs")
     schema = json.loads((ROOT / "stabdiag/reporters/fleet.schema.json").read_text())
     jsonschema.validate(document, schema)
@@ -58,7 +58,7 @@ def test_one_row_a_run_those_that_need_a_look_first(command: Command, runs: Path
     assert "cut.parquet" in document["runs"][2]["error"]
 
 
-def test_a_row_says_what_analyze_says(command: Command, runs: Path) -> None:  # noqa: F811
+def test_a_row_says_what_analyze_says(command: Command, runs: Path) -> None:
     row = survey(command, "runs/upset")["runs"][0]
     report = json.loads(command("analyze", "runs/upset/log.jsonl", "--format", "json").out)
     verdict = report["verdict"]
@@ -67,7 +67,7 @@ def test_a_row_says_what_analyze_says(command: Command, runs: Path) -> None:  # 
     assert set(row["findings"]) == {finding["rule"] for finding in report["findings"]}
 
 
-def test_what_is_known_is_not_read_again(command: Command, runs: Path) -> None:  # noqa: F811
+def test_what_is_known_is_not_read_again(command: Command, runs: Path) -> None:
     first = survey(command, "runs", "--state", "known.jsonl")
     (runs / "upset").rename(runs / "moved")
     second = survey(command, "runs", "--state", "known.jsonl")
@@ -76,7 +76,7 @@ def test_what_is_known_is_not_read_again(command: Command, runs: Path) -> None: 
     assert sorted(second["runs"], key=str) == sorted(renamed, key=str)
 
 
-def test_other_settings_or_contents_are_judged_anew(command: Command, runs: Path) -> None:  # noqa: F811
+def test_other_settings_or_contents_are_judged_anew(command: Command, runs: Path) -> None:
     survey(command, "runs", "--state", "known.jsonl")
     with (runs / "quiet/metrics.csv").open("a", encoding="utf-8") as file:
         file.write("400,2.0,1.0,0.001\n")
@@ -85,7 +85,7 @@ def test_other_settings_or_contents_are_judged_anew(command: Command, runs: Path
     assert other["known"] == 0
 
 
-def test_a_damaged_state_costs_only_its_line(command: Command, runs: Path) -> None:  # noqa: F811
+def test_a_damaged_state_costs_only_its_line(command: Command, runs: Path) -> None:
     first = survey(command, "runs", "--state", "known.jsonl")
     state = runs.parent / "known.jsonl"
     text = state.read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def test_a_damaged_state_costs_only_its_line(command: Command, runs: Path) -> No
     assert survey(command, "runs", "--state", "known.jsonl")["known"] == 5
 
 
-def test_the_same_whatever_the_number_of_workers(command: Command, runs: Path) -> None:  # noqa: F811
+def test_the_same_whatever_the_number_of_workers(command: Command, runs: Path) -> None:
     outs = {
         command("fleet", "runs", "--format", "csv", "--state", "none", "--workers", n).out
         for n in ("1", "3")
@@ -104,7 +104,7 @@ def test_the_same_whatever_the_number_of_workers(command: Command, runs: Path) -
     assert len(outs) == 1
 
 
-def test_the_page_names_those_to_look_at(command: Command, runs: Path) -> None:  # noqa: F811
+def test_the_page_names_those_to_look_at(command: Command, runs: Path) -> None:
     done = command("fleet", "runs")
     assert done.code == 0
     assert "UNSTABLE      2" in done.out
@@ -115,7 +115,7 @@ def test_the_page_names_those_to_look_at(command: Command, runs: Path) -> None: 
     assert max(map(len, done.out.splitlines())) <= 80
 
 
-def test_csv_and_parquet_hold_all_rows(command: Command, runs: Path) -> None:  # noqa: F811
+def test_csv_and_parquet_hold_all_rows(command: Command, runs: Path) -> None:
     table = list(csv.DictReader(io.StringIO(command("fleet", "runs", "--format", "csv").out)))
     assert command("fleet", "runs", "--format", "parquet", "--output", "fleet.parquet").code == 0
     parquet = pq.read_table(runs.parent / "fleet.parquet").to_pylist()
@@ -129,7 +129,7 @@ def test_no_cell_is_a_formula(cell: str) -> None:
     assert not_a_formula(cell) == f"'{cell}"
 
 
-def test_exit_codes(command: Command, runs: Path) -> None:  # noqa: F811
+def test_exit_codes(command: Command, runs: Path) -> None:
     assert command("fleet", "runs", "--fail-on", "error").code == 1
     quiet = command("fleet", "runs/quiet", "runs/also/cut.parquet", "--fail-on", "warning")
     assert quiet.code == 3
@@ -148,7 +148,7 @@ def test_patterns_and_twice_the_same(runs: Path) -> None:
     assert [one.log for one in found] == ["runs/also/two.csv", "runs/quiet/metrics.csv"]
 
 
-def test_a_folder_of_metric_files_is_one_run(folder: Path) -> None:  # noqa: F811
+def test_a_folder_of_metric_files_is_one_run(folder: Path) -> None:
     metrics = folder / "mlruns/0/abc/metrics"
     metrics.mkdir(parents=True)
     for name in ("loss", "grad_norm"):

@@ -8,27 +8,27 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.conftest import Command, Done, command, folder  # noqa: F401  (fixtures)
 from tests.cli.small_logs import JUMP, write_csv
+from tests.command_line import Command, Done
 from tests.several.schemas import validator
 
 TODAY = ("--today", "2026-06-01")
 
 
 @pytest.fixture
-def logs(folder: Path) -> Path:  # noqa: F811
+def logs(folder: Path) -> Path:
     write_csv(folder / "quiet.csv", jump=False)
     write_csv(folder / "upset.csv", jump=True)
     return folder
 
 
-def policy(folder: Path, text: str) -> Path:  # noqa: F811
+def policy(folder: Path, text: str) -> Path:
     path = folder / "policy.toml"
     path.write_text(f"[gate]\n{text}", encoding="utf-8")
     return path
 
 
-def run(command: Command, folder: Path, text: str, log: str, *options: str) -> Done:  # noqa: F811
+def run(command: Command, folder: Path, text: str, log: str, *options: str) -> Done:
     return command("gate", log, "--policy", policy(folder, text), *TODAY, *options)
 
 
@@ -38,7 +38,7 @@ def states(done: Done) -> dict[str, str]:
     return {line["key"]: line["state"] for line in document["runs"][0]["lines"]}
 
 
-def test_without_a_policy_an_error_fails(command: Command, logs: Path) -> None:  # noqa: F811
+def test_without_a_policy_an_error_fails(command: Command, logs: Path) -> None:
     assert command("gate", "quiet.csv").code == 0
     failed = command("gate", "upset.csv")
     assert failed.code == 1
@@ -71,7 +71,7 @@ def test_without_a_policy_an_error_fails(command: Command, logs: Path) -> None: 
         ('require = [1, "grad_norm"]', "quiet.csv", 0),
     ],
 )
-def test_each_line(command: Command, logs: Path, line: str, log: str, code: int) -> None:  # noqa: F811
+def test_each_line(command: Command, logs: Path, line: str, log: str, code: int) -> None:
     text = (logs / "quiet.csv").read_text(encoding="utf-8").splitlines()
     (logs / "nan.csv").write_text(
         "\n".join([*text, *(f"{t},NaN,1.0,0.001" for t in range(400, 420))]) + "\n"
@@ -87,7 +87,7 @@ def test_each_line(command: Command, logs: Path, line: str, log: str, code: int)
         assert f"{key} (policy.toml:3)" in " ".join(page.out.split())
 
 
-def test_a_known_finding_passes_until_its_date(command: Command, logs: Path) -> None:  # noqa: F811
+def test_a_known_finding_passes_until_its_date(command: Command, logs: Path) -> None:
     accept = '\n[[gate.accept]]\nrule = "SD101"\nsteps = "250:350"\nreason = "known jump"\n'
     every = accept + "".join(
         f'\n[[gate.accept]]\nrule = "{rule}"\n' for rule in ("SD102", "SD106", "SD109")
@@ -108,7 +108,7 @@ def test_a_known_finding_passes_until_its_date(command: Command, logs: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["log", "report"])
-def test_a_baseline_forgives_what_was_there(command: Command, logs: Path, kind: str) -> None:  # noqa: F811
+def test_a_baseline_forgives_what_was_there(command: Command, logs: Path, kind: str) -> None:
     base = logs / "upset.csv"
     if kind == "report":
         base = logs / "base.json"
@@ -125,7 +125,7 @@ def test_a_baseline_forgives_what_was_there(command: Command, logs: Path, kind: 
     assert run(command, logs, text, "upset.csv", "--baseline", "quiet.csv").code == 1
 
 
-def test_several_runs_and_one_that_can_not_be_read(command: Command, logs: Path) -> None:  # noqa: F811
+def test_several_runs_and_one_that_can_not_be_read(command: Command, logs: Path) -> None:
     done = command("gate", "quiet.csv", "none.csv", "upset.csv", "--format", "json")
     assert done.code == 2
     assert "none.csv: no such file" in done.err
@@ -148,7 +148,7 @@ def test_several_runs_and_one_that_can_not_be_read(command: Command, logs: Path)
     ],
 )
 def test_a_wrong_policy_is_said_with_its_line(
-    command: Command,  # noqa: F811
+    command: Command,
     logs: Path,
     text: str,
     words: list[str],
@@ -158,7 +158,7 @@ def test_a_wrong_policy_is_said_with_its_line(
     assert all(word in done.err for word in words), done.err
 
 
-def test_the_policy_of_the_configuration(command: Command, logs: Path) -> None:  # noqa: F811
+def test_the_policy_of_the_configuration(command: Command, logs: Path) -> None:
     (logs / "stabdiag.toml").write_text("[gate]\nmax-final-loss = 1.0\n", encoding="utf-8")
     assert command("gate", "quiet.csv").code == 1
     assert command("analyze", "quiet.csv").code == 0
@@ -168,7 +168,7 @@ def test_the_policy_of_the_configuration(command: Command, logs: Path) -> None: 
     assert (done.code, "pyproject.toml:2" in done.out) == (1, True)
 
 
-def test_junit_counts_each_line(command: Command, logs: Path) -> None:  # noqa: F811
+def test_junit_counts_each_line(command: Command, logs: Path) -> None:
     text = 'max-loss-spikes = 0\nrequire = ["layers"]\n'
     done = run(command, logs, text, "upset.csv", "--format", "junit")
     suites = ElementTree.fromstring(done.out)
@@ -179,7 +179,7 @@ def test_junit_counts_each_line(command: Command, logs: Path) -> None:  # noqa: 
     assert names == {"fail-on", "max-loss-spikes", "require"}
 
 
-def test_github_and_a_job_summary(command: Command, logs: Path) -> None:  # noqa: F811
+def test_github_and_a_job_summary(command: Command, logs: Path) -> None:
     summary = logs / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     done = run(
@@ -199,7 +199,7 @@ def test_github_and_a_job_summary(command: Command, logs: Path) -> None:  # noqa
     assert "**FAILED**" in written
 
 
-def test_the_finding_is_at_its_step(command: Command, logs: Path) -> None:  # noqa: F811
+def test_the_finding_is_at_its_step(command: Command, logs: Path) -> None:
     document = json.loads(command("gate", "upset.csv", "--format", "json").out)
     steps = {one["step"] for one in document["runs"][0]["new"]}
     assert any(abs(step - JUMP) <= 2 for step in steps)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def test_both_examples_have_commands() -> None:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_the_command_of_a_job_passes(command: Command, folder: Path, line: str) -> None:  # noqa: F811
+def test_the_command_of_a_job_passes(command: Command, folder: Path, line: str) -> None:
     (folder / "stabdiag.toml").write_text(blocks("toml")[0], encoding="utf-8")
     (folder / "sample_logs").symlink_to(ROOT / "sample_logs")
     words = shlex.split(line.replace("$GITHUB_STEP_SUMMARY", "summary.md"))

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import stabdiag
 from stabdiag.recorder import Recorder
 from stabdiag.verdict.logging_lines import lines_for
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 from tests.recorder import loops
 
 assert loops  # for its one thread
@@ -127,7 +127,7 @@ def record(path: Path, fault: str) -> None:
     ],
 )
 def test_a_recorded_run_is_diagnosed_and_has_a_full_score(
-    command: Command,  # noqa: F811
+    command: Command,
     tmp_path: Path,
     fault: str,
     health: str,

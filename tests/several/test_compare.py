@@ -11,7 +11,7 @@ import pytest
 
 from stabdiag.compare import compare
 from stabdiag.comparison import Comparison
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 from tests.make_runs import healthy, healthy_layers, spike
 from tests.several.logs import LIMITS, side, wandering, write
 from tests.several.schemas import validator
@@ -117,7 +117,7 @@ def test_the_layer_that_parts_is_named() -> None:
     assert name.removeprefix("grad_norm/") in change.text
 
 
-def test_the_command_is_a_gate(command: Command, folder: Path) -> None:  # noqa: F811
+def test_the_command_is_a_gate(command: Command, folder: Path) -> None:
     write(folder / "base.csv", healthy(400, seed=1))
     worse = healthy(400, seed=2)
     worse["loss"] *= 1.2
@@ -135,7 +135,7 @@ def test_the_command_is_a_gate(command: Command, folder: Path) -> None:  # noqa:
     assert command("compare", "base.csv", short, "--fail-on", "warning").code == 3
 
 
-def test_page_and_json(command: Command, folder: Path) -> None:  # noqa: F811
+def test_page_and_json(command: Command, folder: Path) -> None:
     logs = [ROOT / "sample_logs" / f"seed_{n}.csv" for n in (1, 2)]
     page = command("compare", *logs)
     assert page.out.splitlines()[1].startswith(" WORSE  ")

@@ -12,7 +12,7 @@ from stabdiag.diagnose import diagnose
 from stabdiag.errors import InputError
 from stabdiag.seeds import Trial, judge_seeds
 from stabdiag.settings import Settings
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 from tests.make_runs import Columns, healthy, run_from, spike
 from tests.several.logs import LIMITS, write
 from tests.several.schemas import validator
@@ -106,7 +106,7 @@ def test_another_learning_rate_is_said_and_no_common_steps_refused() -> None:
         judged(spiked(0, None), trial("far", far))
 
 
-def test_the_samples_are_stochastic(command: Command) -> None:  # noqa: F811
+def test_the_samples_are_stochastic(command: Command) -> None:
     logs = [ROOT / "sample_logs" / f"seed_{n}.csv" for n in (1, 2, 3, 4)]
     done = command("seeds", *logs)
     assert (done.code, done.out.splitlines()[1][:13]) == (0, " STOCHASTIC  ")
@@ -117,7 +117,7 @@ def test_the_samples_are_stochastic(command: Command) -> None:  # noqa: F811
     assert command("seeds", *logs, "--fail-on", "warning").code == 1
 
 
-def test_a_fault_beyond_the_first_steps_is_said_apart(command: Command, folder: Path) -> None:  # noqa: F811
+def test_a_fault_beyond_the_first_steps_is_said_apart(command: Command, folder: Path) -> None:
     for seed in (1, 2):
         columns = healthy(1600, seed=seed)
         spike(columns, "loss", 1400, 4.0, 3)
@@ -128,7 +128,7 @@ def test_a_fault_beyond_the_first_steps_is_said_apart(command: Command, folder: 
     assert " HEALTHY " not in command("seeds", "seed_1.csv", "seed_2.csv", "--first", "1600").out
 
 
-def test_the_runs_of_one_file_are_seeds(command: Command, folder: Path) -> None:  # noqa: F811
+def test_the_runs_of_one_file_are_seeds(command: Command, folder: Path) -> None:
     lines = ["run,step,loss,grad_norm"]
     for seed in (1, 2, 3):
         columns = healthy(200, seed=seed)
@@ -140,7 +140,7 @@ def test_the_runs_of_one_file_are_seeds(command: Command, folder: Path) -> None:
     assert [run["run"] for run in json.loads(done.out)["runs"]] == ["s1", "s2", "s3"]
 
 
-def test_what_can_not_be_read_is_named(command: Command, folder: Path) -> None:  # noqa: F811
+def test_what_can_not_be_read_is_named(command: Command, folder: Path) -> None:
     write(folder / "one.csv", healthy(100))
     done = command("seeds", "one.csv", "none.csv")
     assert done.code == 2

@@ -15,7 +15,7 @@ from stabdiag.findings import Report
 from stabdiag.reporters import render_part
 from stabdiag.reporters.view import View
 from stabdiag.settings import Settings
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 from tests.make_runs import healthy, healthy_layers, run_from, spike
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,7 +209,7 @@ def test_a_deep_model_with_long_names_fits(width: int, ascii_only: bool) -> None
     assert "a row is the highest of its layers" in " ".join(laid.split())
 
 
-def test_a_small_tensor_at_the_head_of_the_list_is_said_and_not_blamed(command: Command) -> None:  # noqa: F811
+def test_a_small_tensor_at_the_head_of_the_list_is_said_and_not_blamed(command: Command) -> None:
     log = ROOT / "sample_logs/handbook_run.csv"
     document = json.loads(command("layers", log, "--format", "json").out)
     (norm2,) = [one for one in document["layers"] if one["layer"] == "norm2.weight"]
@@ -222,7 +222,7 @@ def test_a_small_tensor_at_the_head_of_the_list_is_said_and_not_blamed(command: 
     assert "small tensors): norm2" in page
 
 
-def test_a_step_before_the_first_is_an_error(command: Command) -> None:  # noqa: F811
+def test_a_step_before_the_first_is_an_error(command: Command) -> None:
     done = command("layers", ROOT / "sample_logs/healthy.csv", "--step", "-3")
     assert done.code == 2
     assert "--step -3: no layer is logged at or before it" in done.err
@@ -247,7 +247,7 @@ def test_the_outline_is_python_whatever_a_layer_is_called(named: bool) -> None:
     assert all(line.isprintable() for line in plan.outline)
 
 
-def test_the_command(command: Command) -> None:  # noqa: F811
+def test_the_command(command: Command) -> None:
     log = ROOT / "sample_logs/one_layer_dominates.csv"
     page = command("layers", log, "--step", "250")
     assert page.code == 0

@@ -14,7 +14,7 @@ from stabdiag.findings import Audit
 from stabdiag.rules.monitoring import AUDIT_POINTS, AUDIT_SCORED, AUDIT_SHARES
 from stabdiag.settings import Settings
 from stabdiag.verdict.logging_lines import FRAMEWORKS, lines_for
-from tests.cli.conftest import Command, command, folder  # noqa: F401  (fixtures)
+from tests.command_line import Command
 from tests.make_runs import Columns, healthy, healthy_layers, run_from
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +120,7 @@ def test_the_lines_name_what_is_missing(gap: str) -> None:
     assert words.get(gap, gap) in "\n".join(lines_for("pytorch", [gap]))
 
 
-def test_the_command(command: Command) -> None:  # noqa: F811
+def test_the_command(command: Command) -> None:
     log = ROOT / "sample_logs/lr_too_high.jsonl"
     page = command("audit", log)
     assert page.code == 0

@@ -14,6 +14,8 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+EXACT = 2**53  # whole numbers up to here are exact in float64
+
 ColumnKind = Literal["number", "text", "list"]
 MAIN_SERIES = ("loss", "grad_norm", "param_norm")  # of which a non-finite point is told
 LAYER_METRICS = ("grad_norm", "param_norm", "grad_param_ratio", "activation_max", "update_norm")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stabdiag.batches.indices import BatchIds, Indices, batch_key, exact
+from stabdiag.batches.indices import BatchIds, Indices, batch_keys, exact
 from stabdiag.batches.sources.tokens import mapped_array
 from stabdiag.errors import InputError
 from stabdiag.model import Column, LogTable, Run
@@ -43,19 +43,18 @@ def _array_index(path: Path, run: Run) -> Indices:
             "Save the sample ids of each step as one row of integers.",
         )
 
-    def row(key: str) -> tuple[str, ...] | None:
-        number = int(key)
-        return tuple(map(str, array[number].tolist())) if 0 <= number < len(array) else None
+    def row(number: int) -> tuple[str, ...]:
+        return tuple(map(str, array[number].tolist()))
 
-    keys = {str(number): number for number in range(len(array))}
-    if run.batch is not None and any(batch_key(run, int(s)) for s in run.batch.step[:1]):
-        return _by_batch(
-            path, run, {key: row(key) or () for key in _batch_keys(run) if key in keys}
-        )
+    logged = batch_keys(run)
+    first = run.batch.step[:1].tolist() if run.batch is not None else []
+    if any(step in logged for step in first):
+        own = {str(number) for number in range(len(array))}.intersection(logged.values())
+        return _by_batch(path, run, {key: row(int(key)) for key in own})
     steps = np.arange(len(array), dtype=np.int64)
 
     def at(place: int) -> BatchIds:
-        return BatchIds(place, row(str(place)) or ())
+        return BatchIds(place, row(place))
 
     return Indices(f"{path.name}: row s is step s", "ids", steps, at)
 
@@ -100,22 +99,13 @@ def _gathered(path: Path, keys: Column, ids: Column, rows: int) -> dict[str, tup
     return {key: tuple(parts) for key, parts in out.items()}
 
 
-def _batch_keys(run: Run) -> list[str]:
-    steps = run.batch.step.tolist() if run.batch is not None else []
-    return [key for step in steps if (key := batch_key(run, step)) is not None]
-
-
 def _by_batch(path: Path, run: Run, gathered: dict[str, tuple[str, ...]]) -> Indices:
     """Join the index on the batch ids of the log.
 
     Raises:
         InputError: the log has no batch id, or none that the index knows.
     """
-    rows = [
-        (int(step), key)
-        for step in (run.batch.step.tolist() if run.batch is not None else [])
-        if (key := batch_key(run, step)) is not None and key in gathered
-    ]
+    rows = [(step, key) for step, key in batch_keys(run).items() if key in gathered]
     if not rows:
         raise InputError(
             f"{path}: an index by batch id, and the log has no batch id that is in it",

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from stabdiag.errors import InputError, UsageError
-from stabdiag.model import I64, BatchTable, Run
+from stabdiag.model import EXACT, I64, BatchTable, Run
 
 _FIRST = frozenset(
     ["data_start", "data_index_start", "first_index", "index_start", "start_index", "sample_start"]
@@ -24,7 +24,7 @@ _BATCHES = frozenset(["batch_id", "batch_idx", "batch_index", "batch_ids", "batc
 _SEEDS = frozenset(["seed", "data_seed"])
 _ID_WORDS = re.compile(r"(^|_)(ids?|idx|index|indices|indexes|samples?|docs?|examples?)(_|$)")
 _RANGE = re.compile(r"\s*(\d+)\s*(-|:|\.\.)\s*(\d+)\s*")
-_WHOLE = re.compile(r"\d{1,18}")
+WHOLE = re.compile(r"\d{1,18}")  # an id that may be a place; int64 holds it
 _ROUNDED = re.compile(r"-?\d+\.\d+e\+\d+|-?\d{16,}\.0")
 MOST_SEQUENCES = 4096  # of one batch that are inspected
 
@@ -90,16 +90,13 @@ def indices_of(run: Run, batch_size: int | None) -> Indices | None:
     return None if table is None else _batches(table, named, batch_size)
 
 
-def batch_key(run: Run, step: int) -> str | None:
-    """The id of the batch of a step, where the log has one."""
-    if run.batch is None:
-        return None
-    column = _by_role(run.batch).get("batch")
-    at = int(np.searchsorted(run.batch.step, step))
-    if column is None or at >= run.batch.step.size or run.batch.step[at] != step:
-        return None
-    cell = run.batch.parts[column][at]
-    return cell[0] if cell is not None and len(cell) == 1 else None
+def batch_keys(run: Run) -> dict[int, str]:
+    """The id of the batch of each step that the log has one for."""
+    column = _by_role(run.batch).get("batch") if run.batch is not None else None
+    if run.batch is None or column is None:
+        return {}
+    cells = zip(run.batch.step.tolist(), run.batch.parts[column], strict=True)
+    return {step: cell[0] for step, cell in cells if cell is not None and len(cell) == 1}
 
 
 def logged_seed(run: Run) -> int:
@@ -243,7 +240,7 @@ def _consumed(run: Run, size: int | None) -> Indices | None:
     series = run.series.get("tokens")
     if series is None or not re.search(r"sample|example", series.column.lower()):
         return None
-    keep = np.isfinite(series.value) & (series.value >= 0) & (series.value < 2.0**53)
+    keep = np.isfinite(series.value) & (series.value >= 0) & (series.value < EXACT)
     step, total = series.step[keep], series.value[keep].astype(np.int64)
     if step.size < 2:
         return None
@@ -286,7 +283,7 @@ def exact(ids: tuple[str, ...], where: str) -> tuple[str, ...]:
 
 def _numbers(table: BatchTable, column: str) -> list[int | None]:
     return [
-        int(cell[0]) if cell is not None and cell and _WHOLE.fullmatch(cell[0]) else None
+        int(cell[0]) if cell is not None and cell and WHOLE.fullmatch(cell[0]) else None
         for cell in table.parts[column]
     ]
 

@@ -12,6 +12,7 @@ from stabdiag.model import F64, I64, Mask
 from stabdiag.signals.baseline import MAD_TO_SIGMA
 
 SMOOTHING = 0.5  # added to each count (Krichevsky and Trofimov, 1981): no token has probability 0
+Measured = dict[str, F64]  # every measure of the sequences of a batch, [B] each
 _MOST_FITTED = 200  # points of a Theil-Sen line; its pairs are the square of that
 # Measures of which only more than usual is odd.
 ONE_SIDED = frozenset(("rare", "odd", "script", "masked", "divergence"))
@@ -155,27 +156,26 @@ def usual_scripts(ordinary: Sequence[Features]) -> dict[str, float]:
 
 
 def measured(
-    batches: Sequence[Sequence[Features]],
+    batch: Sequence[Features],
     reference: Reference,
     scripts: dict[str, float],
     below: float,
     *,
     own: bool,
-) -> dict[str, F64]:
-    """Every measure of the sequences of some batches, one after another, `opened`: shape [M] each.
+) -> Measured:
+    """Every measure of the sequences of a batch, `opened`: shape [B] each.
 
     `own`: the sequences are among the ordinary ones, and are left out of the reference.
     """
-    every = [one for batch in batches for one in batch]
     columns: dict[str, list[float]] = {
-        "length": [float(one.length) for one in every],
-        "surprisal": [surprisal(one, reference, own=own) for one in every],
-        "rare": [rare_share(one, reference, below, own=own) for one in every],
-        "repetition": [one.repetition for one in every],
-        "compression": [one.compression for one in every],
-        "odd": [one.odd for one in every],
-        "script": [script_distance(one, scripts) for one in every],
-        "masked": [one.masked for one in every],
+        "length": [float(one.length) for one in batch],
+        "surprisal": [surprisal(one, reference, own=own) for one in batch],
+        "rare": [rare_share(one, reference, below, own=own) for one in batch],
+        "repetition": [one.repetition for one in batch],
+        "compression": [one.compression for one in batch],
+        "odd": [one.odd for one in batch],
+        "script": [script_distance(one, scripts) for one in batch],
+        "masked": [one.masked for one in batch],
     }
     return {
         name: opened(name, np.array(values, dtype=np.float64)) for name, values in columns.items()

@@ -11,6 +11,7 @@ import numpy as np
 from stabdiag.batches.features import Features
 from stabdiag.batches.measures import (
     SEQUENCE_MEASURES,
+    Measured,
     Reference,
     Scored,
     divergence,
@@ -81,8 +82,7 @@ def rank(
     peers = tuple(one for own in ordinary for one in own)
     pool = _Pool(ordinary, peers, reference_of(peers, batch), usual_scripts(peers))
     judged = len(peers) >= limits(UNUSUAL_SEQUENCE, "min_sequences")
-    scores = _scores(batch, pool, limits) if judged else []
-    whole = _whole_batch(batch, pool, limits) if judged else []
+    scores, whole = _compared(batch, pool, limits) if judged else ([], [])
     twins = _odd_twins(batch, ordinary, limits)
     rows = [_sequence(i, ids, one, scores, twins) for i, one in enumerate(batch)]
     rows.sort(key=lambda row: row[0])
@@ -102,11 +102,21 @@ def rank(
     )
 
 
-def _scores(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list[Scored]:
-    """Every measure that enough ordinary sequences have."""
+def _compared(
+    batch: Sequence[Features], pool: _Pool, limits: Limits
+) -> tuple[list[Scored], list[Scored]]:
+    """The sequences beside all ordinary ones, and the batch as a whole beside each ordinary one."""
     below = limits(UNUSUAL_SEQUENCE, "rare_below")
-    mine = measured([batch], pool.reference, pool.scripts, below, own=False)
-    theirs = measured(pool.batches, pool.reference, pool.scripts, below, own=True)
+    mine = measured(batch, pool.reference, pool.scripts, below, own=False)
+    theirs = [measured(own, pool.reference, pool.scripts, below, own=True) for own in pool.batches]
+    return _scores(batch, mine, theirs, limits), _whole_batch(batch, pool, mine, theirs, limits)
+
+
+def _scores(
+    batch: Sequence[Features], mine: Measured, every: Sequence[Measured], limits: Limits
+) -> list[Scored]:
+    """Every measure that enough ordinary sequences have."""
+    theirs = {name: np.concatenate([own[name] for own in every]) for name in SEQUENCE_MEASURES}
     made = [
         scored(
             name,
@@ -129,35 +139,40 @@ def _scores(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list[Scor
     return [one for one in made if one.peers >= least and np.isfinite(one.score).any()]
 
 
-def _whole_batch(batch: Sequence[Features], pool: _Pool, limits: Limits) -> list[Scored]:
+def _whole_batch(
+    batch: Sequence[Features],
+    pool: _Pool,
+    mine: Measured,
+    theirs: Sequence[Measured],
+    limits: Limits,
+) -> list[Scored]:
     """The batch as a whole beside each ordinary batch; none where these are too few."""
     if len(pool.batches) < limits(UNUSUAL_SEQUENCE, "min_batches") or not batch:
         return []
-    below = limits(UNUSUAL_SEQUENCE, "rare_below")
-
-    def means(own: Sequence[Features], *, among: bool) -> dict[str, float]:
-        every = measured([own], pool.reference, pool.scripts, below, own=among)
-        return {name: _mean(every[name]) for name in BATCH_MEASURES} | {
-            "divergence": divergence(own, pool.reference, own=among)
-        }
-
-    mine = means(batch, among=False)
-    theirs = [means(own, among=True) for own in pool.batches]
-    level = np.zeros(len(theirs))  # a batch has no length of its own to compare at
+    own = {"divergence": divergence(batch, pool.reference, own=False)} | _means(mine)
+    others = [
+        {"divergence": divergence(one, pool.reference, own=True)} | _means(values)
+        for one, values in zip(pool.batches, theirs, strict=True)
+    ]
+    level = np.zeros(len(others))  # a batch has no length of its own to compare at
     made = [
         scored(
             name,
-            np.array([mine[name]]),
+            np.array([own[name]]),
             np.zeros(1),
-            np.array([one[name] for one in theirs]),
+            np.array([one[name] for one in others]),
             level,
             floor=limits(UNUSUAL_SEQUENCE, f"spread_{name}"),
             limit=limits(UNUSUAL_SEQUENCE, "min_score"),
             margin=limits(UNUSUAL_SEQUENCE, "batch_margin"),
         )
-        for name in ("divergence", *BATCH_MEASURES)
+        for name in own
     ]
     return [one for one in made if np.isfinite(one.score).any()]
+
+
+def _means(values: Measured) -> dict[str, float]:
+    return {name: _mean(values[name]) for name in BATCH_MEASURES}
 
 
 def _mean(values: F64) -> float:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from stabdiag.batches.features import Features
-from stabdiag.batches.indices import MOST_SEQUENCES, BatchIds, Indices
+from stabdiag.batches.indices import MOST_SEQUENCES, WHOLE, BatchIds, Indices
 from stabdiag.batches.order import places_drawn
 from stabdiag.batches.sources import Corpus
 from stabdiag.batches.sources.records import BATCH_IDS, IDS
 from stabdiag.batches.sources.samples import Sample, Scan, Wanted
 from stabdiag.errors import InputError, UsageError
 
-_WHOLE = re.compile(r"\d{1,18}")
 _SHOWN = 3  # ids named in an error
 
 
@@ -77,7 +75,7 @@ def retrieve(
         cut = _in_order(corpus, cut, order, seed)
     by_place = asked_field in (None, "none") and indices.means != "batch"
     ids = {name for one in cut for name in one.ids}
-    places = sorted({int(name) for name in ids if by_place and _WHOLE.fullmatch(name)})
+    places = sorted({int(name) for name in ids if by_place and WHOLE.fullmatch(name)})
     names = frozenset(ids) if fields else frozenset()
     found, _ = corpus.find(Wanted(tuple(places), names), take)
     if indices.means == "batch" or asked_field not in (None, "none"):
@@ -106,7 +104,7 @@ def _from_shards(
         (shard, int(name))
         for one in wanted
         for shard, name in zip(one.shards, one.ids, strict=True)
-        if _WHOLE.fullmatch(name)
+        if WHOLE.fullmatch(name)
     }
     found, local = corpus.find(Wanted(), take, sorted(keys))
     named = {f"{shard}:{place}": features for (shard, place), features in local.items()}
@@ -170,7 +168,7 @@ def _by_either(
     """
 
     def place(name: str) -> int | None:
-        known = _WHOLE.fullmatch(name) is not None and int(name) in found.by_place
+        known = WHOLE.fullmatch(name) is not None and int(name) in found.by_place
         return int(name) if known else None
 
     own = wanted[0].ids
@@ -184,7 +182,7 @@ def _by_either(
         )
 
     def lost(names: Sequence[str], step: int) -> InputError:
-        beyond = all(_WHOLE.fullmatch(name) for name in names)
+        beyond = all(WHOLE.fullmatch(name) for name in names)
         what = (
             f"beyond its {found.size:,} samples" if beyond else "neither places nor ids of records"
         )

@@ -12,12 +12,12 @@ from stabdiag.errors import UsageError
 from stabdiag.fleet.elsewhere import listed
 from stabdiag.readers.event_files import is_event_file
 from stabdiag.readers.remote import remote_uri
+from stabdiag.readers.source import unpacked
 
 # By their name these are logs: one that can't be read is said.
 TABLES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow"})
 # These may be anything: one in which no log is recognised is left out, and counted.
 MAYBE = frozenset({".json", ".log", ".out", ".txt"})
-PACKED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 _METRIC_FOLDER = "metrics"  # MLflow and DVCLive: one file a metric
 
 
@@ -95,6 +95,5 @@ def _is_one_log(folder: Path, files: Sequence[Path]) -> bool:
 
 def _kind(name: str) -> str:
     """Return "table", "maybe" or "" (no log) by a file's name."""
-    path = PurePosixPath(name.partition("?")[0].lower())
-    suffix = PurePosixPath(path.stem).suffix if path.suffix in PACKED else path.suffix
+    suffix = PurePosixPath(unpacked(name.partition("?")[0].lower())).suffix
     return "table" if suffix in TABLES else "maybe" if suffix in MAYBE else ""

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pt
 
+from stabdiag.model import EXACT
+
 _NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:[ ;|,]+{_NUMBER})+")
 _BETWEEN = re.compile(r"[ ;|,]+")
 _WHOLE = re.compile(r"[+-]?\d{1,400}")
-_EXACT = 2**53  # whole numbers up to here are exact in float64
 ListCell = tuple[float | str, ...]
 
 
@@ -44,7 +45,7 @@ def list_cell(values: Sequence[object]) -> ListCell:
 
 
 def _element(value: object) -> float | str:
-    if isinstance(value, int) and abs(value) > _EXACT:
+    if isinstance(value, int) and abs(value) > EXACT:
         return str(value)  # a sample's id, not a size: float64 would merge it with its neighbours
     if isinstance(value, (bool, int, float)):
         return float(value)

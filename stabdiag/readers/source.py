@@ -90,11 +90,16 @@ class Source:
         """The file's name without the suffixes of compression and format; "" for a pipe."""
         if self.path is None:
             return ""
-        name = self.path.name
-        for suffix in _COMPRESSION_SUFFIXES:
-            if name.lower().endswith(suffix):
-                name = name[: -len(suffix)]
+        name = unpacked(self.path.name)
         return name.rsplit(".", 1)[0] if "." in name[1:] else name
+
+
+def unpacked(name: str) -> str:
+    """Return a file's name without the suffix of its compression."""
+    for suffix in _COMPRESSION_SUFFIXES:
+        if name.lower().endswith(suffix):
+            name = name[: -len(suffix)]
+    return name
 
 
 def open_source(path: Path | str) -> Source:

@@ -8,12 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from stabdiag.columns import ColumnPlan
-from stabdiag.model import F64, I64, BatchTable, Column
+from stabdiag.model import EXACT, F64, I64, BatchTable, Column
 from stabdiag.runs.cells import Loaded
 from stabdiag.runs.series import Timeline
 
 Parts = tuple[str, ...] | None  # the elements of one cell; None where missing
-EXACT = 2.0**53  # whole numbers below it are exact in float64
 T = TypeVar("T")
 
 

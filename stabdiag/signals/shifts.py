@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from stabdiag.model import F64
-from stabdiag.signals.baseline import Baseline, median_of_five
+from stabdiag.signals.baseline import MAD_TO_SIGMA, Baseline, median_of_five
 
 SMOOTHED = 1.6  # from here on residuals wider than the differences mean a smoothed series
 MEDIAN_LOSS = 1.25  # the median of k normal points has 1.25 times the spread of their mean
@@ -54,7 +54,7 @@ def level_change(before: F64, after: F64, floor: float) -> tuple[float, float]:
     if a.size < 3 or b.size < 3:
         return float("nan"), float("nan")
     steps = np.concatenate((np.abs(np.diff(a)), np.abs(np.diff(b)))) / np.sqrt(2.0)
-    spread = max(1.4826 * float(np.median(steps)), floor)
+    spread = max(MAD_TO_SIGMA * float(np.median(steps)), floor)
     change = float(np.median(b) - np.median(a))
     error = MEDIAN_LOSS * spread * np.sqrt(1.0 / a.size + 1.0 / b.size)
     return change, change / float(error)

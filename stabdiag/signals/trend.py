@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stabdiag.model import F64, I64
+from stabdiag.signals.baseline import MAD_TO_SIGMA
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def ending(x: F64, *, window: int) -> Ending | None:
         best_index=index,
         last=float(level[-1]),
         rise=float(level[-1] - level[best]),
-        noise=1.4826 * float(np.median(steps)),
+        noise=MAD_TO_SIGMA * float(np.median(steps)),
     )
 
 
@@ -109,7 +110,7 @@ def slow_rise(x: F64, *, floor: float) -> Ending | None:
     if best > 2 * LEVELS // 3:
         return None
     climb = np.diff(level[best:])
-    noise = 1.4826 * float(np.median(np.abs(np.diff(y)))) / np.sqrt(2.0)
+    noise = MAD_TO_SIGMA * float(np.median(np.abs(np.diff(y)))) / np.sqrt(2.0)
     error = 1.25 * max(noise, floor) / np.sqrt(y.size / LEVELS)
     rise = float(level[-1] - level[best])
     if float(np.mean(climb > 0)) < 0.8 or rise < 8.0 * error * np.sqrt(2.0):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stabdiag.model import F64, I64
+from stabdiag.signals.baseline import MAD_TO_SIGMA
 from stabdiag.steps.view import View
 
 COMPARED = 20  # logged points compared on each side of a restart
@@ -83,7 +84,7 @@ def _against_course(
     slopes = (x[half : 2 * half] - x[:half]) / np.maximum(step[half : 2 * half] - step[:half], 1)
     slope = float(np.median(slopes))
     level = float(np.median(x - slope * step))
-    spread = max(1.4826 * float(np.median(np.abs(np.diff(x)))) / np.sqrt(2.0), floor)
+    spread = max(MAD_TO_SIGMA * float(np.median(np.abs(np.diff(x)))) / np.sqrt(2.0), floor)
     off = new_x - slope * new_step - level
     # a course bends: half of the change that it was about to make is no change of level
     change = float(np.median(off))
@@ -100,5 +101,5 @@ def _paired(old: F64, new: F64, floor: float) -> tuple[float, float]:
     if difference.size < 5:
         return float("nan"), float("nan")
     middle = float(np.median(difference))
-    spread = max(1.4826 * float(np.median(np.abs(difference - middle))), floor)
+    spread = max(MAD_TO_SIGMA * float(np.median(np.abs(difference - middle))), floor)
     return middle, middle / (1.25 * spread / float(np.sqrt(difference.size)))

@@ -25,10 +25,9 @@ from stabdiag.batches.sources.tokens import (
     scan_npy,
 )
 from stabdiag.errors import InputError
-from stabdiag.readers.source import open_source
+from stabdiag.readers.source import open_source, unpacked
 
 T = TypeVar("T")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 Local = tuple[str, int]  # a shard as the log names it, and the place in it
 
@@ -153,17 +152,11 @@ def _natural(path: Path) -> tuple[object, ...]:
 
 
 def _suffix(path: Path) -> str:
-    name = path.name.lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    return Path(name).suffix
+    return Path(unpacked(path.name.lower())).suffix
 
 
 def _stem(path: Path) -> str:
-    name = path.name
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    return name.rsplit(".", 1)[0]
+    return unpacked(path.name).rsplit(".", 1)[0]
 
 
 def _kind(path: Path, options: CorpusOptions) -> Kind:

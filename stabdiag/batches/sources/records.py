@@ -10,7 +10,7 @@ import numpy as np
 
 from stabdiag.batches.sources.samples import CorpusOptions, Record, Sample
 from stabdiag.errors import InputError
-from stabdiag.model import I64
+from stabdiag.model import EXACT, I64
 
 # In order of preference; names that corpora and tokenized data sets use for the same thing.
 TOKENS = ("input_ids", "tokens", "token_ids")
@@ -25,7 +25,6 @@ IDS = (
 )
 BATCH_IDS = ("batch_id", "batch_idx", "batch")
 _KNOWN = frozenset((*TOKENS, *TEXTS, *sum(PAIRS, ()), *CHATS, *TARGETS, *MASKS))
-_WHOLE = 2.0**53
 
 
 def columns_wanted(names: Iterable[str], options: CorpusOptions) -> list[str]:
@@ -121,7 +120,7 @@ def _whole(values: Any, where: str) -> I64:
     if array.ndim != 1 or array.dtype.kind not in "iufb":
         raise _not_tokens(where)
     if array.dtype.kind == "f":
-        usable = np.isfinite(array) & (np.abs(array) < _WHOLE)
+        usable = np.isfinite(array) & (np.abs(array) < EXACT)
         if not (usable.all() and (array == np.floor(array)).all()):
             raise _not_tokens(where)
     return array.astype(np.int64)

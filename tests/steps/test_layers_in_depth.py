@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import Report
+from stabdiag.findings import LayerPlan, Report
 from stabdiag.reporters import render_part
 from stabdiag.reporters.view import View
 from stabdiag.settings import Settings
@@ -155,36 +156,34 @@ def test_a_nan_born_at_the_loss_has_a_block_of_one() -> None:
     assert "SUSPECTS" not in "\n".join(plan.outline)  # what is handed to it may be at fault
 
 
-def test_layers_that_lie_far_apart_are_no_block() -> None:
+def plan_with(larger: Mapping[str, float]) -> LayerPlan:
+    """The plan for a model of eight blocks in which some gradients are so many times as large."""
     layers = healthy_layers(300, blocks=8)
-    first, second = "h.1.mlp.c_fc.weight", "h.6.attn.c_proj.weight"
-    layers[f"grad_norm/{first}"] *= 70.0
-    layers[f"grad_norm/{second}"] *= 60.0
+    for name, times in larger.items():
+        layers[f"grad_norm/{name}"] *= times
     plan = report(layers).layer_plan
     assert plan is not None
+    return plan
+
+
+def test_layers_that_lie_far_apart_are_no_block() -> None:
+    first, second = "h.1.mlp.c_fc.weight", "h.6.attn.c_proj.weight"
+    plan = plan_with({first: 70.0, second: 60.0})
     assert plan.block == (first,)
     assert f"{second} does, too, but less, or lies too far off" in plan.reason
 
 
 def test_near_layers_make_one_block_in_the_models_order() -> None:
-    layers = healthy_layers(300, blocks=8)
     first, second = "h.3.attn.c_proj.weight", "h.4.attn.c_proj.weight"
-    layers[f"grad_norm/{second}"] *= 70.0
-    layers[f"grad_norm/{first}"] *= 60.0
-    plan = report(layers).layer_plan
-    assert plan is not None
+    plan = plan_with({second: 70.0, first: 60.0})
     assert plan.block[0] == first
     assert plan.block[-1] == second
     assert len(plan.block) == 4
 
 
 def test_a_layer_that_stands_out_far_less_is_no_part_of_the_block() -> None:
-    layers = healthy_layers(300, blocks=8)
     first, second = "h.4.attn.c_proj.weight", "h.3.attn.c_proj.weight"
-    layers[f"grad_norm/{first}"] *= 3000.0
-    layers[f"grad_norm/{second}"] *= 30.0
-    plan = report(layers).layer_plan
-    assert plan is not None
+    plan = plan_with({first: 3000.0, second: 30.0})
     assert plan.block == (first,)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from stabdiag.drawings import ChartSeries, CloseUp, HeatMap, LrPhase
+
 CAUSES = (
     "optimizer",
     "data",
@@ -22,7 +24,6 @@ NO_CAUSE = ("none", "inconclusive")
 Status = Literal["found", "clear", "skipped"]
 Health = Literal["healthy", "unstable", "diverged", "inconclusive"]
 Recovery = Literal["fast", "slow", "partial", "none"]
-PhaseKind = Literal["warmup", "rise", "constant", "decay"]
 HandbookRule = Literal["optimizer", "data_or_overflow", "undecidable"]
 
 
@@ -288,82 +289,6 @@ class Check:
 
 
 @dataclass(frozen=True)
-class NotFinite:
-    """Logged points in a row that are not finite: `kind` is "NaN", "Inf" or "NaN or Inf"."""
-
-    first_step: int
-    last_step: int
-    points: int
-    kind: str
-
-
-@dataclass(frozen=True)
-class ChartSeries:
-    """Points of one series for drawing, in the order logged: reduced, but every extreme is kept.
-
-    Near the onset, peak and end of the worst events all points are there. `not_finite` has every
-    point that is not finite, none left out.
-    """
-
-    name: str
-    step: tuple[int, ...]
-    value: tuple[float, ...]
-    not_finite: tuple[NotFinite, ...] = ()
-
-
-@dataclass(frozen=True)
-class HeatBlock:
-    """A block of the model over time: the `layers` that share its number, as one row [C].
-
-    `value` is the highest of its layers' levels, the farthest one where none is at twice its usual
-    level or more; `bad` where one of them was not finite.
-    """
-
-    name: str
-    layers: int
-    value: tuple[float | None, ...]
-    bad: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    """One per-layer metric over time, reduced to cells: layers in model order by ranges of steps.
-
-    `value` [L][C] is the base-10 logarithm of the value over the layer's own median, of the point
-    in the cell that is farthest from it: -Inf where it was zero, None where no finite point is in
-    it. `bad` [L][C] is "NaN" or "Inf" where a point in the cell was that, else "". `left_out`
-    layers are not shown, but are in their `blocks` (() where no layers share one).
-    """
-
-    metric: str
-    layers: tuple[str, ...]
-    first_step: tuple[int, ...]
-    last_step: tuple[int, ...]
-    value: tuple[tuple[float | None, ...], ...]
-    bad: tuple[tuple[str, ...], ...]
-    left_out: int
-    blocks: tuple[HeatBlock, ...] = ()
-
-
-@dataclass(frozen=True)
-class LrPhase:
-    """A stretch over which the learning rate goes one way; `kind` says which."""
-
-    kind: PhaseKind
-    first_step: int
-    last_step: int
-
-
-@dataclass(frozen=True)
-class CloseUp:
-    """The steps around the episode that the verdict is about, with their own finer points."""
-
-    first_step: int
-    last_step: int
-    series: tuple[ChartSeries, ...]
-
-
-@dataclass(frozen=True)
 class Report:
     """The whole diagnosis; every renderer shows this record and computes nothing."""
 
@@ -387,6 +312,12 @@ class Report:
     layer_moment: LayerMoment | None = None  # where a step was asked for
     heat_maps: tuple[HeatMap, ...] = ()
     close_up: CloseUp | None = None  # None where no episode stands out, or it fills the run
+
+    @property
+    def main_episode(self) -> Episode | None:
+        """The episode that the verdict is about: the one that begins at its onset."""
+        onset = self.verdict.onset_step
+        return next((episode for episode in self.episodes if episode.onset_step == onset), None)
 
     def _repr_html_(self) -> str:
         """The view of a notebook; imported here, since a record knows no reporter."""

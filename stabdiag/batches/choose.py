@@ -32,7 +32,7 @@ def chosen_step(report: Report, steps: I64 | None, asked: int | None, cadence: i
     """
     if asked is not None:
         return Choice(asked, "as asked with --step")
-    episode = _main_episode(report)
+    episode = report.main_episode or next(iter(report.episodes), None)
     onset = report.verdict.onset_step if episode is None else episode.onset_step
     if onset is None:
         return Choice(None, "the run shows no onset; name a step with --step N")
@@ -47,13 +47,6 @@ def chosen_step(report: Report, steps: I64 | None, asked: int | None, cadence: i
     if steps[at] != onset:
         return Choice(int(steps[at]), f"the last step with data indices before step {onset}: {why}")
     return Choice(onset, why)
-
-
-def _main_episode(report: Report) -> Episode | None:
-    """The episode that the verdict is about; the first where it names none."""
-    onset = report.verdict.onset_step
-    own = [episode for episode in report.episodes if episode.onset_step == onset]
-    return next(iter((*own, *report.episodes)), None)
 
 
 def _why(onset: int, episode: Episode | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stabdiag.findings import ChartSeries
+from stabdiag.drawings import ChartSeries
 from stabdiag.reporters.numbers import number
 
 HIGH, LOW = 6, 3  # rows of a chart: of what tells the story, of what goes with it

@@ -81,12 +81,6 @@ def numbered(next_steps: Sequence[str]) -> tuple[Block, ...]:
     return (Items(tuple(map(_action, next_steps))),) if next_steps else ()
 
 
-def main_episode(report: Report) -> Episode | None:
-    """Return the episode that the verdict is about: the one that begins at its onset."""
-    onset = report.verdict.onset_step
-    return next((episode for episode in report.episodes if episode.onset_step == onset), None)
-
-
 def episode_kind(episode: Episode) -> str:
     """Return the kind of an episode in words."""
     return episode.kind.replace("non_", "non-").replace("_", " ")
@@ -132,7 +126,7 @@ def _when(report: Report) -> Words:
     onset = report.verdict.onset_step
     if onset is None:
         return ()
-    episode = main_episode(report)
+    episode = report.main_episode
     if episode is None:
         return words(Span(steps(onset), "strong"))
     rose = episode.ratio is not None and episode.ratio > 1  # a NaN did not
@@ -198,7 +192,7 @@ def _root(report: Report) -> Words:
 def _handbook(report: Report) -> Words:
     if report.verdict.handbook:
         return prose(report.verdict.handbook)
-    episode = main_episode(report)
+    episode = report.main_episode
     return prose(handbook_reading(episode)) if episode else ()
 
 

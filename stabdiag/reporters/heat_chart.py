@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stabdiag.findings import HeatMap
+from stabdiag.drawings import HeatMap
 from stabdiag.reporters.blocks import Block, Drawing, Paragraph, prose
 from stabdiag.reporters.heat_scale import above, below
 from stabdiag.reporters.layer_names import labels, shortened

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stabdiag.findings import Finding, HeatMap, Report, RunInfo, StepResult
+from stabdiag.drawings import HeatMap
+from stabdiag.findings import Finding, Report, RunInfo, StepResult
 from stabdiag.reporters.numbers import strict_json
 from stabdiag.reporters.view import PARTS, View, findings_of, workflow_of
 

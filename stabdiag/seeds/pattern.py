@@ -78,8 +78,7 @@ def _different(trials: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
 
 def _seed(trial: Trial) -> Seed:
     report = trial.report
-    onset = report.verdict.onset_step
-    episode = next((e for e in report.episodes if e.onset_step == onset), None)
+    episode = report.main_episode
     return Seed(
         log=trial.log,
         run=trial.run.name if trial.run.siblings else "",
@@ -87,7 +86,7 @@ def _seed(trial: Trial) -> Seed:
         kind=episode.kind if episode is not None else "",
         first_step=report.run.first_step,
         last_step=report.run.last_step,
-        batch=_batch(trial.run, onset),
+        batch=_batch(trial.run, report.verdict.onset_step),
         later=_later(trial),
     )
 

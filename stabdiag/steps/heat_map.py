@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stabdiag.findings import HeatBlock, HeatMap
+from stabdiag.drawings import HeatBlock, HeatMap
 from stabdiag.model import Run
 from stabdiag.steps.layer_cells import F32, I8, Cells, cells_of, edges_of, joined, medians, merged
 from stabdiag.steps.roles import parts_of

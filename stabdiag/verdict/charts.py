@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from stabdiag.findings import ChartSeries, CloseUp, LrPhase, NotFinite, PhaseKind
+from stabdiag.drawings import ChartSeries, CloseUp, LrPhase, NotFinite, PhaseKind
 from stabdiag.model import F64, I64
 from stabdiag.steps.episodes import Draft
 from stabdiag.steps.timeline import Timeline

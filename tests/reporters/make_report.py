@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stabdiag.drawings import ChartSeries, CloseUp, HeatBlock, HeatMap, LrPhase
 from stabdiag.findings import (
     Audit,
     AuditItem,
     CauseRank,
-    ChartSeries,
     Check,
-    CloseUp,
     Episode,
     Evidence,
     Finding,
-    HeatBlock,
-    HeatMap,
     LayerMoment,
     LayerPlan,
     LayerRank,
-    LrPhase,
     MonitorItem,
     PlanMove,
     Report,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stabdiag.findings import ChartSeries
+from stabdiag.drawings import ChartSeries
 from stabdiag.reporters.html.axes import axis_of, marks, nice
 from stabdiag.reporters.html.svg import said
 from stabdiag.reporters.html.traces import traces

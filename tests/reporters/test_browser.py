@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 import stabdiag
-from stabdiag.findings import ChartSeries, Report
+from stabdiag.drawings import ChartSeries
+from stabdiag.findings import Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import View, render
 from stabdiag.reporters.html import fleet_page

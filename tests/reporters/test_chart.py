@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stabdiag.findings import ChartSeries
+from stabdiag.drawings import ChartSeries
 from stabdiag.reporters.chart import HIGH as HEIGHT
 from stabdiag.reporters.chart import MARGIN, Marks, charts
 

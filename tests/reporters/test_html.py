@@ -14,7 +14,8 @@ import pytest
 
 import stabdiag
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import ChartSeries, HeatBlock, HeatMap, LrPhase, NotFinite, Report
+from stabdiag.drawings import ChartSeries, HeatBlock, HeatMap, LrPhase, NotFinite
+from stabdiag.findings import Report
 from stabdiag.fleet.rows import Fleet, FleetRow
 from stabdiag.reporters import PARTS, View, render, render_part
 from stabdiag.reporters.first_screen import cause_name

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import LrPhase, Report
+from stabdiag.drawings import LrPhase
+from stabdiag.findings import Report
 from stabdiag.settings import Settings
 from stabdiag.verdict.charts import MOST_STRETCHES, not_finite, reduced
 from tests.make_runs import Columns, healthy, run_of, spike

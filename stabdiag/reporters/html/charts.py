@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from stabdiag.findings import ChartSeries, Report
+from stabdiag.drawings import ChartSeries
+from stabdiag.findings import Report
 from stabdiag.reporters.first_screen import cause_name, episode_kind, handbook_reading, lead
 from stabdiag.reporters.html.axes import Axis, axis_of
 from stabdiag.reporters.html.document import data, folded, section, table, text

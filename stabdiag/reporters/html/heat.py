@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from stabdiag.findings import HeatMap, Report
+from stabdiag.drawings import HeatMap
+from stabdiag.findings import Report
 from stabdiag.reporters.heat_scale import above, below
 from stabdiag.reporters.html.document import data, folded, table, text
 from stabdiag.reporters.html.places import layer, place

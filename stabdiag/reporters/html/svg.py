@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from stabdiag.findings import ChartSeries, Report
+from stabdiag.drawings import ChartSeries
+from stabdiag.findings import Report
 from stabdiag.reporters.html.axes import Axis, axis_of, marks, nice
 from stabdiag.reporters.html.document import text
 from stabdiag.reporters.html.traces import Trace, label, panels, traces

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stabdiag.findings import ChartSeries
+from stabdiag.drawings import ChartSeries
 
 _WORDS = {"lr": "learning rate", "val_loss": "validation loss"}
 _BESIDE = {"val_loss": "loss"}  # drawn into the panel of another series

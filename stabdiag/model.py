@@ -111,7 +111,10 @@ class Series:
             return 1
         gaps = np.diff(self.step)
         gaps = gaps[gaps > 0]
-        return max(1, int(np.median(gaps))) if gaps.size else 1
+        if not gaps.size:
+            return 1
+        even = gaps[0] == gaps[-1] and gaps.min() == gaps.max()
+        return max(1, int(gaps[0] if even else np.median(gaps)))
 
     @property
     def non_finite(self) -> int:

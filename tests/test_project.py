@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import stabdiag
-from stabdiag.cli.app import app
+from stabdiag.cli.app import app_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "stabdiag").rglob("*.py"))
@@ -91,7 +91,7 @@ def test_every_command_of_the_readme_exists(line: str) -> None:
     if program == "make":
         assert name in make_targets()
         return
-    commands = typer.main.get_command(app)
+    commands = typer.main.get_command(app_of())
     assert isinstance(commands, typer.core.TyperGroup)
     if name.startswith("-"):
         known, options = commands.params, [name]

@@ -2,47 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from stabdiag import __version__
-from stabdiag.cli.analyze import analyze
-from stabdiag.cli.audit import audit
-from stabdiag.cli.batch import batch
-from stabdiag.cli.columns import columns
-from stabdiag.cli.compare import compare
-from stabdiag.cli.explain import explain
-from stabdiag.cli.fleet import fleet
-from stabdiag.cli.gate import gate
-from stabdiag.cli.layers import layers
-from stabdiag.cli.numerics import numerics
 from stabdiag.cli.options import spread
-from stabdiag.cli.seeds import seeds
-from stabdiag.cli.timeline import timeline
 
-COMMANDS: Mapping[str, Callable[..., None]] = {
-    "analyze": analyze,
-    "timeline": timeline,
-    "batch": batch,
-    "numerics": numerics,
-    "layers": layers,
-    "seeds": seeds,
-    "audit": audit,
-    "compare": compare,
-    "gate": gate,
-    "fleet": fleet,
-    "columns": columns,
-    "explain": explain,
-}
+Command = Callable[..., None]
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,  # plain help: the same in a terminal, a pipe and the README
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+# Each is the function of its name in the module of its name beside this one.
+COMMANDS = (
+    "analyze",
+    "timeline",
+    "batch",
+    "numerics",
+    "layers",
+    "seeds",
+    "audit",
+    "compare",
+    "gate",
+    "fleet",
+    "columns",
+    "explain",
 )
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The app that these arguments need.
+
+    Typer looks at every option of every command that it is given, at each start: so the command
+    named stands alone, and where all are listed they come without their options.
+    """
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS:
+        return app_of([first])
+    return app_of(COMMANDS, _titled if first in ("--help", "-h") else spread)
+
+
+def app_of(
+    names: Iterable[str] = COMMANDS, made: Callable[[Command], Command] = spread
+) -> typer.Typer:
+    """The app with these commands, each made of its function."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,  # plain help: the same in a terminal, a pipe and the README
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(stabdiag)
+    for name in names:
+        app.command(name)(made(getattr(import_module(f"stabdiag.cli.{name}"), name)))
+    return app
+
+
+def _titled(command: Command) -> Command:
+    """What a list of commands needs of one: its title."""
+
+    def titled() -> None: ...
+
+    titled.__doc__ = command.__doc__
+    return titled
 
 
 def _print_version(asked: bool) -> None:
@@ -51,7 +73,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def stabdiag(
     version: Annotated[
         bool,
@@ -68,7 +89,3 @@ def stabdiag(
     Exit codes: 0 analysed; 1 something at or above --fail-on; 2 not analysed; 3 what --require
     names could not be checked; 4 a fault of the tool.
     """
-
-
-for _name, _command in COMMANDS.items():
-    app.command(_name)(spread(_command))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from stabdiag.errors import UsageError
-from stabdiag.findings import Finding, Report, Severity, StepResult
+
+if TYPE_CHECKING:  # `--help` needs the codes alone
+    from stabdiag.findings import Finding, Report, Severity, StepResult
 
 OK, FOUND, NOT_ANALYSED, NOT_CHECKED, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 

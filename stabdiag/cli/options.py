@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -167,9 +167,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return spread_command
 
 
-def _keyword_only(record: Any) -> list[inspect.Parameter]:
+@cache
+def _keyword_only(record: Any) -> tuple[inspect.Parameter, ...]:
     hints = get_type_hints(record, include_extras=True)
-    return [
+    return tuple(
         inspect.Parameter(
             one.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -177,4 +178,4 @@ def _keyword_only(record: Any) -> list[inspect.Parameter]:
             annotation=hints[one.name],
         )
         for one in fields(record)
-    ]
+    )

@@ -4,36 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stabdiag.columns import ColumnRole
 from stabdiag.model import F64, I64, Column, LayerBlock, LogTable, Mask
 from stabdiag.runs.hidden import ALWAYS, MIN_GAPS, MIN_ROWS, due
 from stabdiag.runs.series import Timeline
 
-# Bounds the memory of a block at 64 x 9 bytes a row, whatever the number of layers.
+Kind = TypeVar("Kind", bound=np.generic)
+
 LAYERS_PER_BLOCK = 64
+# Bounds the memory of a block at 9 MB, whatever the number of layers and rows (of a single layer
+# where that has more rows).
+CELLS_PER_BLOCK = 1_000_000
 
 
 @dataclass(frozen=True)
 class BlockSource:
-    """Where blocks come from: the run's rows [P], with `train` and `trouble` rows among them."""
+    """Where blocks come from: the run's rows [P], with `train` and `trouble` rows among them.
+
+    `take` picks the run's rows of the table's.
+    """
 
     table: LogTable
     line: Timeline
+    take: I64 | slice
     train: Mask
     trouble: Mask
 
 
 def layer_blocks(source: BlockSource, roles: Sequence[ColumnRole]) -> Iterator[LayerBlock]:
-    """Yield the layers of one metric, at most `LAYERS_PER_BLOCK` at a time, in file order.
+    """Yield the layers of one metric in file order, a bounded number of cells at a time.
 
     A layer that is missing in a row with a non-finite loss or norm, where it has always been
     logged, is NaN (`logged` True).
     """
-    for first in range(0, len(roles), LAYERS_PER_BLOCK):
-        some = roles[first : first + LAYERS_PER_BLOCK]
+    at_once = min(LAYERS_PER_BLOCK, max(1, CELLS_PER_BLOCK // max(1, source.line.row.size)))
+    for first in range(0, len(roles), at_once):
+        some = roles[first : first + at_once]
         loaded = source.table.load([role.column for role in some])
         yield _block(source, some, loaded)
 
@@ -43,23 +54,33 @@ def _block(
 ) -> LayerBlock:
     line = source.line
     columns = [loaded[role.column] for role in roles]
-    logged = np.stack([column.logged[line.row] for column in columns], axis=1)
-    any_logged: Mask = np.any(logged, axis=1)
-    silent = _silent_rows(source, any_logged)
-    rows = np.flatnonzero((any_logged | silent) & line.alive & line.kept)
-    rows = rows[np.argsort(line.step[rows], kind="stable")]
-    logged = logged[rows]
-    value = np.stack([column.value[line.row[rows]] for column in columns], axis=1)
-    logged |= _silent_layers(logged, source.trouble[rows], silent[rows])
-    step, value, logged = _each_step_once(line.step[rows], value, logged)
+    logged = _beside([column.logged for column in columns], source.take)
+    present = line.alive & line.kept
+    if line.rising and present.all() and logged.all():  # the usual log: nothing to pick
+        step, value = line.step, _beside([column.value for column in columns], source.take)
+    else:
+        any_logged: Mask = np.any(logged, axis=1)
+        silent = _silent_rows(source, any_logged)
+        rows = np.flatnonzero(present & (any_logged | silent))
+        rows = rows[np.argsort(line.step[rows], kind="stable")]
+        value = _beside([column.value for column in columns], line.row[rows])
+        logged = _beside(list(logged.T), rows)
+        logged |= _silent_layers(logged, source.trouble[rows], silent[rows])
+        step, value, logged = _each_step_once(line.step[rows], value, logged)
+        value = np.where(logged, value, np.nan)
     return LayerBlock(
         metric=roles[0].name,
         layers=tuple(role.layer or "" for role in roles),
         columns=tuple(role.column for role in roles),
         step=step,
-        value=np.where(logged, value, np.nan),
+        value=value,
         logged=logged,
     )
+
+
+def _beside(columns: Sequence[NDArray[Kind]], rows: I64 | slice) -> NDArray[Kind]:
+    """The same rows of several columns, [P, B]; each column in one piece, as it is looked at."""
+    return np.stack([column[rows] for column in columns]).T
 
 
 def _silent_rows(source: BlockSource, any_logged: Mask) -> Mask:

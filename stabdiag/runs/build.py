@@ -51,7 +51,7 @@ def build_run(
     series, abandoned, doubled = _series(part, line, segment, hidden)
     layers = _layers(plan, part)
     notes = (*part.loaded.notes, *part.notes, *said, *doubled, *_notes(table, part, hidden))
-    source = BlockSource(table, line, train, hidden.trouble)
+    source = BlockSource(table, line, part.take, train, hidden.trouble)
 
     def blocks(metric: str) -> Iterator[LayerBlock]:
         return layer_blocks(source, layers.get(metric, ()))

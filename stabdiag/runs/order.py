@@ -131,7 +131,10 @@ def _falls_where_told(state: _State, told: I64) -> bool:
 def _cadence(step: F64) -> float:
     gaps = np.diff(step)
     gaps = gaps[gaps > 0]
-    return float(np.median(gaps)) if gaps.size else 0.0
+    if not gaps.size:
+        return 0.0
+    even = gaps[0] == gaps[-1] and gaps.min() == gaps.max()
+    return float(gaps[0] if even else np.median(gaps))
 
 
 def _count_on_over_epochs(rows: Rows, state: _State) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +23,11 @@ class Timeline:
     segment: I64
     alive: Mask
     kept: Mask
+
+    @cached_property
+    def rising(self) -> bool:
+        """Whether every row has a later step than the row before."""
+        return bool(np.all(self.step[1:] > self.step[:-1]))
 
 
 def timeline(rows: I64, step: I64, segment: I64, train: Mask) -> Timeline:
@@ -103,7 +109,7 @@ def _points(
     chosen: Mask,
 ) -> tuple[Series, int]:
     differing = 0
-    if chosen.all() and np.all(line.step[1:] > line.step[:-1]) and not inferred.any():
+    if chosen.all() and line.rising and not inferred.any():
         # The usual series, logged at every row: nothing to pick, nothing to copy.
         return Series(name, column, line.step, value, line.row, segment, inferred), differing
     at = np.flatnonzero(chosen)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from stabdiag.model import F64
+from stabdiag.signals.median import median
 
 MAD_TO_SIGMA = 1.4826  # 1 / Phi^-1(3/4): the MAD estimates sigma for normal data
 CORRELATED = 0.8  # a residual spread this far above the differences' means correlated noise
@@ -35,8 +36,8 @@ def usual_level(past: F64) -> tuple[float, float]:
 
     The spread is at least 1 % of the level: a statistic that hardly moves is not odd when it does.
     """
-    middle = float(np.median(past))
-    spread = MAD_TO_SIGMA * float(np.median(np.abs(past - middle)))
+    middle = median(past)
+    spread = MAD_TO_SIGMA * median(np.abs(past - middle))
     return middle, max(spread, 0.01 * abs(middle), 1e-9)
 
 
@@ -54,8 +55,11 @@ def trailing_median(y: F64, window: int, min_points: int) -> F64:
     past = sliding_window_view(y, window)[: n - window : stride]
     middle = np.empty(past.shape[0])
     block = max(1, 2_000_000 // window)  # bounds the copies to some 16 MB
+    low, high = (window - 1) // 2, window // 2
     for start in range(0, past.shape[0], block):
-        middle[start : start + block] = np.median(past[start : start + block], axis=1)
+        # many short rows: a whole sort is several times faster than np.median's partition
+        ordered = np.sort(past[start : start + block], axis=1)
+        middle[start : start + block] = (ordered[:, low] + ordered[:, high]) / 2
     out[window:] = np.repeat(middle, stride)[: n - window]
     return out
 

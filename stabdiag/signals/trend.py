@@ -8,6 +8,7 @@ import numpy as np
 
 from stabdiag.model import F64, I64
 from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.median import median
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,28 @@ def growth(step: I64, value: F64, *, window_steps: int) -> Growth | None:
     lag = max(1, round(window_steps * (y.size - 1) / span)) if span > 0 else 1
     lag = min(lag, y.size - 1)
     gain = (y[lag:] - y[:-lag]) * (window_steps / np.maximum(s[lag:] - s[:-lag], 1.0))
-    fit = np.polyfit(s - s[0], y, 1) if span > 0 else np.zeros(2)
-    residual = y - np.polyval(fit, s - s[0])
     variance = float(np.var(y))
+    explained = _explained(s, y, variance)
     at = int(np.argmax(gain))
     return Growth(
         ratio=ratio,
-        per_window=float(np.exp(np.clip(np.median(gain), -700, 700))),
+        per_window=float(np.exp(np.clip(median(gain), -700, 700))),
         window_steps=window_steps,
-        log_linear=1.0 - float(np.var(residual)) / variance if variance > 0 else 0.0,
+        log_linear=explained,
         rising=float(np.mean(np.diff(y) > 0)),
         fastest=float(np.exp(np.clip(gain[at], -700, 700))),
         fastest_step=int(s[at]),
     )
+
+
+def _explained(x: F64, y: F64, variance: float) -> float:
+    """Share of the variance of `y` that the line of least squares over `x` explains; 0: none."""
+    away = x - float(np.mean(x))
+    square = float(np.sum(away * away))
+    if variance <= 0 or square <= 0:
+        return 0.0
+    slope = float(np.sum(away * (y - float(np.mean(y))))) / square
+    return min(1.0, slope * slope * square / (variance * y.size))
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,12 @@ def slow_rise(x: F64, *, floor: float) -> Ending | None:
         return None
     y = x[finite]
     parts = np.array_split(y, LEVELS)
-    level = np.array([np.median(p) for p in parts])
+    level = np.array([median(p) for p in parts])
     best = int(np.argmin(level))
     if best > 2 * LEVELS // 3:
         return None
     climb = np.diff(level[best:])
-    noise = MAD_TO_SIGMA * float(np.median(np.abs(np.diff(y)))) / np.sqrt(2.0)
+    noise = MAD_TO_SIGMA * median(np.abs(np.diff(y))) / np.sqrt(2.0)
     error = 1.25 * max(noise, floor) / np.sqrt(y.size / LEVELS)
     rise = float(level[-1] - level[best])
     if float(np.mean(climb > 0)) < 0.8 or rise < 8.0 * error * np.sqrt(2.0):

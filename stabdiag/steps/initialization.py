@@ -39,16 +39,17 @@ def first_and_early(track: Track) -> tuple[float, float] | None:
 
     The first value is the median of up to three points, of one where points are far apart.
     """
-    ok = np.flatnonzero(np.isfinite(track.value) & (track.segment == track.segment[0]))
+    stop = int(np.searchsorted(track.segment, track.segment[0], side="right"))
+    ok = np.flatnonzero(np.isfinite(track.value[:stop]))
     if ok.size < LEAST_POINTS:
         return None
-    y, s = track.value[ok], track.step[ok]
     reach = max(EARLY_STEPS, 5 * track.cadence)
-    at = int(np.searchsorted(s, s[0] + reach))
-    if at >= y.size - 1:
+    early = np.searchsorted(track.step[:stop], track.step[ok[0]] + reach)
+    at = int(np.searchsorted(ok, early))
+    if at >= ok.size - 1:
         return None
-    first = float(np.median(y[: 3 if track.cadence <= 2 else 1]))
-    return first, float(np.median(y[max(1, at - 2) : at + 3]))
+    first = float(np.median(track.value[ok[: 3 if track.cadence <= 2 else 1]]))
+    return first, float(np.median(track.value[ok[max(1, at - 2) : at + 3]]))
 
 
 def check(timeline: Timeline, layers: tuple[LayerScore, ...]) -> Outcome:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stabdiag.rules.layers import SAME_LAYERS
+from stabdiag.signals.median import median
 from stabdiag.steps.layer_stats import LayerStats
 from stabdiag.steps.view import View
 
@@ -31,7 +32,7 @@ def marked_steps(view: View) -> tuple[int, ...]:
     g = view.grad
     if g is None:
         return ()
-    middle = float(np.median(g.x[np.isfinite(g.x)]))
+    middle = median(g.x[np.isfinite(g.x)])
     with np.errstate(invalid="ignore"):
         high = np.flatnonzero(g.x - middle > np.log(view.limits(SAME_LAYERS, "min_ratio")))
     if high.size > 0.2 * g.x.size:  # not lone: the level itself moved

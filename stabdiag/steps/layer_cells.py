@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabdiag.model import F64, I64, LayerBlock, Mask, Run
+from stabdiag.signals.median import median
 
 CELLS = 96  # ranges of steps
 AS_FAR_AS_ZERO = 3.0  # a zero is passed over for what is a thousand times the usual level
@@ -55,10 +56,9 @@ def cells_of(block: LayerBlock, edges: I64, usual: F64) -> Cells:
     if filled.size:
         start = border[filled]
         x, logged = block.value, block.logged
-        finite = np.isfinite(x)
-        level[:, filled] = _farthest(x, logged & finite, start, usual).T
-        odd: Mask = logged & ~finite
-        if odd.any():
+        known = logged & np.isfinite(x)
+        level[:, filled] = _farthest(x, known, start, usual).T
+        if not known.all() and (odd := logged & ~known).any():
             nan = np.logical_or.reduceat(odd & np.isnan(x), start, axis=0)
             inf = np.logical_or.reduceat(odd & np.isinf(x), start, axis=0)
             bad[:, filled] = np.where(inf, INF, np.where(nan, NAN, 0)).T
@@ -90,13 +90,13 @@ def merged(cells: Cells, rows: Sequence[int]) -> tuple[F32, I8]:
 def _farthest(x: F64, known: Mask, start: I64, usual: F64) -> F64:
     """[cells, layers] base-10 logarithm over the usual level, of the point farthest from it."""
     positive = known & (x > 0)
-    value = np.where(positive, x, np.nan)
+    all_positive = bool(positive.all())
+    value = x if all_positive else np.where(positive, x, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         high = np.log10(np.fmax.reduceat(value, start, axis=0) / usual)
         low = np.log10(np.fmin.reduceat(value, start, axis=0) / usual)
         far = np.where(np.abs(high) >= np.abs(low), high, low)
-    none: Mask = known & ~positive
-    if not none.any():
+    if all_positive or not (none := known & ~positive).any():
         return far
     zero = np.logical_or.reduceat(none, start, axis=0)
     return np.where(zero & ~(high > AS_FAR_AS_ZERO), -np.inf, far)
@@ -105,5 +105,5 @@ def _farthest(x: F64, known: Mask, start: I64, usual: F64) -> F64:
 def medians(block: LayerBlock) -> F64:
     """Median of each layer's positive finite values, [B]; NaN where there is none."""
     known = block.logged & np.isfinite(block.value) & (block.value > 0)
-    columns = ((block.value[:, j], known[:, j]) for j in range(len(block.layers)))
-    return np.array([float(np.median(x[ok])) if ok.any() else np.nan for x, ok in columns])
+    columns = (block.value[known[:, j], j] for j in range(len(block.layers)))
+    return np.array([median(x) if x.size else np.nan for x in columns])

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from stabdiag.model import F64
 from stabdiag.rules.initialization import INITIAL_IMBALANCE
 from stabdiag.rules.layers import DOMINANT_LAYER, PARAM_PARTS, TENSOR_JUMP
 from stabdiag.rules.limits import Limits
+from stabdiag.signals.peers import finite_median, largest_other, median_without_each
 from stabdiag.steps.layer_stats import LayerStats
 from stabdiag.steps.roles import Role, role_of
 
@@ -108,33 +108,37 @@ def _gradients(
     stats: LayerStats, roles: dict[str, Role], caps: dict[str, float], handbook: float
 ) -> dict[str, tuple[float, float, float, float, float, int, int]]:
     sample = stats.sample
-    overall = _nanmedian(sample, axis=1)
+    overall = finite_median(sample)[:, None]
+    reference = np.repeat(overall, len(stats.layers), axis=1)
     peers: dict[str, list[int]] = {}
     for j, name in enumerate(stats.layers):
         peers.setdefault(roles[name].peers, []).append(j)
-    out = {}
-    for j, name in enumerate(stats.layers):
-        others = [k for k in peers[roles[name].peers] if k != j]
-        reference = _log_median(sample[:, others]) if others else overall
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = sample[:, j] / reference
-            to_median = sample[:, j] / overall
-        if roles[name].depth is not None:
-            # out of proportion to its peers and to the model: a small one among tiny is neither
-            ratio = np.fmin(ratio, OVER_MEDIAN * to_median)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for group in peers.values():
+            if len(group) > 1:  # on the log scale: of two peers their geometric mean
+                reference[:, group] = np.exp(median_without_each(np.log(sample[:, group])))
+        ratio, to_median = sample / reference, sample / overall
+        # out of proportion to its peers and to the model: a small one among tiny is neither
+        deep = np.array([roles[name].depth is not None for name in stats.layers], dtype=np.bool_)
+        ratio[:, deep] = np.fmin(ratio, OVER_MEDIAN * to_median)[:, deep]
+        cap = np.array([caps[name] for name in stats.layers])
         ok = np.isfinite(ratio)
-        out[name] = (
-            float(np.median(ratio[ok])) if ok.any() else np.nan,
-            float(np.median(to_median[np.isfinite(to_median)]))
-            if np.isfinite(to_median).any()
-            else np.nan,
-            float(np.mean(ratio[ok] > caps[name])) if ok.any() else 0.0,
-            float(np.mean(ratio[ok] >= handbook)) if ok.any() else 0.0,
+        count = np.maximum(ok.sum(axis=0), 1)
+        over = (ok & (ratio > cap)).sum(axis=0) / count
+        tenfold = (ok & (ratio >= handbook)).sum(axis=0) / count
+    usual, usual_to_median = finite_median(ratio.T), finite_median(to_median.T)
+    return {
+        name: (
+            float(usual[j]),
+            float(usual_to_median[j]),
+            float(over[j]),
+            float(tenfold[j]),
             float(stats.peak_score[j]),
             int(stats.left_step[j]),
             int(stats.bad_step[j]),
         )
-    return out
+        for j, name in enumerate(stats.layers)
+    }
 
 
 def _norms(
@@ -145,14 +149,12 @@ def _norms(
         usual = stats.jump / stats.jump_usual
         times = stats.onset_jump / np.maximum(usual, 1e-4)
     matrix = np.array([roles[n].matrix for n in stats.layers], dtype=np.bool_)
+    middle = median_without_each(np.where(matrix, growth, np.nan)[None, :])[0]
+    largest = largest_other(np.where(matrix, stats.first, np.nan))
     out = {}
     for j, name in enumerate(stats.layers):
-        rest_of = np.delete(growth, j)[np.delete(matrix, j)]
-        middle = float(_nanmedian(rest_of)) if rest_of.size else float("nan")
-        reference = max(middle, 1.0) if np.isfinite(middle) else np.nan
-        rest = np.delete(stats.first, j)[np.delete(matrix, j)]
-        rest = rest[np.isfinite(rest)]
-        start = float(stats.first[j] / rest.max()) if rest.size and rest.max() > 0 else np.nan
+        reference = max(float(middle[j]), 1.0) if np.isfinite(middle[j]) else np.nan
+        start = float(stats.first[j] / largest[j]) if largest[j] > 0 else np.nan
         shrinks = growth[j] < 0.99
         out[name] = (
             float(growth[j]),
@@ -214,26 +216,3 @@ def _combine(
         )
     best, why, kind = max(parts)
     return float(best), why, kind
-
-
-def _log_median(value: F64) -> F64:
-    """Median over the columns on the log scale: of two peers their geometric mean."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.exp(_nanmedian(np.log(value), axis=1)))
-
-
-def _nanmedian(value: F64, axis: int | None = None) -> F64:
-    """Median of the finite values, NaN without any: no warning for an empty slice."""
-    if value.size == 0:
-        return np.asarray(np.full(value.shape[:1] if axis == 1 else (), np.nan))
-    bad = ~np.isfinite(value)
-    if axis is None:
-        good = value[~bad]
-        return np.asarray(np.median(good) if good.size else np.nan)
-    ordered = np.sort(np.where(bad, np.inf, value), axis=axis)
-    count = (~bad).sum(axis=axis)
-    low = np.take_along_axis(ordered, np.maximum((count - 1) // 2, 0)[:, None], axis=1)[:, 0]
-    high = np.take_along_axis(ordered, np.minimum(count // 2, value.shape[1] - 1)[:, None], axis=1)[
-        :, 0
-    ]
-    return np.asarray(np.where(count > 0, (low + np.where(count % 2, low, high)) / 2, np.nan))

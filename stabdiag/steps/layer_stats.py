@@ -8,6 +8,8 @@ import numpy as np
 
 from stabdiag.model import F64, I64, LayerBlock, Mask, Run
 from stabdiag.signals.baseline import MAD_TO_SIGMA
+from stabdiag.signals.median import median
+from stabdiag.signals.threads import each
 from stabdiag.steps.layer_cells import Cells, cells_of, edges_of, joined
 
 SAMPLES = 200  # rows kept of each layer for ratios over time
@@ -60,8 +62,8 @@ def gather(
     if not run.layers.get(metric):
         return None
     edges = edges_of(run)
-    parts = [_block(b, onset, marked, edges) for b in run.layer_blocks(metric)]
-    parts = [p for p in parts if p.layers]
+    made = each(lambda block: _block(block, onset, marked, edges), run.layer_blocks(metric))
+    parts = [p for p in made if p.layers]
     if not parts:
         return None
     same = all(np.array_equal(p.sample_step, parts[0].sample_step) for p in parts)
@@ -117,15 +119,18 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...], edges:
     }
     marks = {key: np.full(count, -1, dtype=np.int64) for key in ("left_step", "bad_step")}
     for j in range(count):
-        bad = np.flatnonzero(block.logged[:, j] & ~np.isfinite(value[:, j]))
-        out["bad_share"][j] = bad.size / max(1, int(np.count_nonzero(block.logged[:, j])))
-        if bad.size:
-            marks["bad_step"][j] = step[bad[0]]
-        at = np.flatnonzero(ok[:, j])
-        if at.size == 0:
+        y, s, good = value[:, j], step, ok[:, j]
+        out["bad_share"][j] = 0.0
+        if not good.all():
+            logged = block.logged[:, j]
+            bad = np.flatnonzero(logged & ~np.isfinite(y))
+            out["bad_share"][j] = bad.size / max(1, int(np.count_nonzero(logged)))
+            if bad.size:
+                marks["bad_step"][j] = step[bad[0]]
+            y, s = y[good], s[good]
+        if y.size == 0:
             continue
-        y, s = value[at, j], step[at]
-        out["median"][j] = np.median(y)
+        out["median"][j] = median(y)
         edge = max(1, min(5, y.size // 20))
         out["first"][j] = np.median(y[:edge])
         out["last"][j] = np.median(y[-edge:])
@@ -174,7 +179,7 @@ def _jumps(log: F64, s: I64, onset: int | None, j: int, out: dict[str, F64]) -> 
     if late.size == 0:
         return
     k = skip + int(np.argmax(late))
-    usual = max(float(np.median(late)), 1e-4)
+    usual = max(median(late), 1e-4)
     out["jump"][j] = change[k]
     out["jump_usual"][j] = change[k] / usual
     if onset is not None:

@@ -181,12 +181,16 @@ def _ratio(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
         value = ratio.value
         step = ratio.step
     elif view.grad is not None and view.param is not None:
-        both, i, j = np.intersect1d(view.grad.track.step, view.param.step, return_indices=True)
-        if both.size < 5:
+        grad, param = view.grad.track, view.param
+        above, below = grad.value, param.value
+        step = grad.step
+        if not (np.array_equal(step, param.step) and np.all(step[1:] > step[:-1])):
+            step, i, j = np.intersect1d(step, param.step, return_indices=True)
+            above, below = above[i], below[j]
+        if step.size < 5:
             return
         with np.errstate(invalid="ignore", divide="ignore"):
-            value = view.grad.track.value[i] / view.param.value[j]
-        step = both
+            value = above / below
     else:
         return
     late = value[value.size // 10 :]

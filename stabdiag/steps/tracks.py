@@ -15,6 +15,7 @@ from stabdiag.signals.baseline import (
     tail_threshold,
     trailing_baseline,
 )
+from stabdiag.signals.median import median
 from stabdiag.signals.trend import saturated_share
 
 FLOOR_SHARE = 0.002  # of the loss range: a spread below this is rounding (five digits are logged)
@@ -105,7 +106,7 @@ def loss_unit(value: F64) -> float:
     first = float(np.max(finite[: min(5, finite.size)]))
     half = finite[: max(5, finite.size // 2)]
     low = float(np.quantile(finite, 0.02))
-    usual = abs(float(np.median(half)))
+    usual = abs(median(half))
     return max(first - low, 0.25 * min(usual, abs(first) + abs(low)), 1e-12)
 
 

@@ -8,6 +8,7 @@ from stabdiag.causes.signs import Sign
 from stabdiag.findings import Finding, Severity
 from stabdiag.rules.batch import ZERO_LOSS
 from stabdiag.rules.timeline import DIVERGENCE, LOGIT_GROWTH, PLATEAU, RECURRENT
+from stabdiag.signals.median import median
 from stabdiag.signals.trend import slow_rise
 from stabdiag.steps.initialization import vocabulary_of
 from stabdiag.steps.outcome import finding, ramp
@@ -123,8 +124,8 @@ def _plateau(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> 
     if _late(view) or _adversarial(view):
         return
     edge = max(5, x.size // 20)
-    first, last = float(np.median(x[:edge])), float(np.median(x[-edge:]))
-    best = min(float(np.median(part)) for part in np.array_split(x, max(2, x.size // edge)))
+    first, last = median(x[:edge]), median(x[-edge:])
+    best = min(median(part) for part in np.array_split(x, max(2, x.size // edge)))
     gain = 1.0 - best / first
     most = limits(PLATEAU, "max_gain")
     text = f"the loss gained only {gain:.1%} over {x.size} points ({first:.4g} to {last:.4g})"
@@ -159,8 +160,8 @@ def _stuck(timeline: Timeline, findings: list[Finding], signs: list[Sign]) -> No
     first, tenth = float(x[0]), x.size // 10
     if first <= 0:
         return
-    level = float(np.median(x[tenth : 2 * tenth]))
-    last = float(np.median(x[-tenth:]))
+    level = median(x[tenth : 2 * tenth])
+    last = median(x[-tenth:])
     gain = 1.0 - last / level if level > 0 else 1.0
     strength = ramp(first, 4.0, 5.0) * (1.0 - ramp(abs(gain), 0.06, 0.12))
     strength *= ramp(level / first, 0.35, 0.5) * (1.0 if level <= LARGEST_ENTROPY else 0.0)

@@ -41,12 +41,12 @@ def charts(timeline: Timeline) -> tuple[ChartSeries, ...]:
 
 def _kept(t: Track, near: Sequence[Draft], cadence: int) -> I64:
     """Indices to draw: of the whole track, and more of them near the events."""
-    keep = [reduced(t.step, t.value)]
+    keep = [reduced(t.value)]
     if keep[0].size < t.step.size:
         for one in near:
             end = one.end if one.end is not None else one.peak
             a, b = t.at(one.segment, one.onset), t.at(one.segment, end + 1)
-            keep.append(a + reduced(t.step[a:b], t.value[a:b], NEAR_BUCKETS))
+            keep.append(a + reduced(t.value[a:b], NEAR_BUCKETS))
             around = NEAR_POINTS * cadence
             for at in (one.onset, one.peak, end):
                 a, b = t.at(one.segment, at - around), t.at(one.segment, at + around + 1)
@@ -95,7 +95,7 @@ def close_up(timeline: Timeline) -> CloseUp | None:
     for t in tracks:
         inside = np.flatnonzero((t.step >= a) & (t.step <= b))
         if inside.size:
-            series.append(_drawn(t, inside[reduced(t.step[inside], t.value[inside])]))
+            series.append(_drawn(t, inside[reduced(t.value[inside])]))
     return CloseUp(a, b, tuple(series)) if series else None
 
 
@@ -137,25 +137,29 @@ def _stretches(way: F64) -> list[tuple[int, int, int]]:
 
 
 def _drawn(t: Track, keep: I64) -> ChartSeries:
-    steps = tuple(int(s) for s in t.step[keep])
-    values = tuple(float(v) for v in t.value[keep])
+    steps, values = tuple(t.step[keep].tolist()), tuple(t.value[keep].tolist())
     return ChartSeries(t.name, steps, values, not_finite(t.step, t.value))
 
 
-def reduced(step: I64, value: F64, buckets: int = BUCKETS) -> I64:
+def reduced(value: F64, buckets: int = BUCKETS) -> I64:
     """Indices to draw, sorted: of each bucket the first, lowest, highest, last and non-finite."""
     n = value.size
     if n <= 4 * buckets:
         return np.arange(n)
     edges = np.linspace(0, n, buckets + 1).astype(np.int64)
-    keep: list[int] = []
-    finite = np.isfinite(value)
-    for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        part = np.flatnonzero(finite[a:b]) + a
-        if part.size:
-            keep += [int(part[0]), int(part[-1])]
-            keep += [int(part[np.argmin(value[part])]), int(part[np.argmax(value[part])])]
-        bad = np.flatnonzero(~finite[a:b]) + a
-        if bad.size:
-            keep += [int(bad[0]), int(bad[-1])]
-    return np.unique(np.asarray(keep, dtype=np.int64))
+    good = np.isfinite(value)
+    drawn = np.zeros(n, dtype=np.bool_)
+    for some in (good, ~good):
+        at = np.flatnonzero(some)
+        border = np.searchsorted(at, edges)
+        filled = border[1:] > border[:-1]
+        drawn[at[border[:-1][filled]]] = drawn[at[border[1:][filled] - 1]] = True
+    at = np.flatnonzero(good)
+    y, start = value[at], np.unique(np.searchsorted(at, edges[:-1]))
+    start = start[start < at.size]
+    if start.size:
+        size = np.diff(np.append(start, at.size))
+        for extreme in (np.minimum, np.maximum):
+            there = np.flatnonzero(y == np.repeat(extreme.reduceat(y, start), size))
+            drawn[at[there[np.searchsorted(there, start)]]] = True  # the first of equal ones
+    return np.flatnonzero(drawn)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from stabdiag.model import F64, Mask
 
@@ -19,6 +20,22 @@ def float_array(value: F64, logged: Mask | None = None) -> pa.Array:
     validity = None if logged is None else _bits(logged)
     data = pa.py_buffer(np.ascontiguousarray(value, dtype=np.float64))
     return pa.Array.from_buffers(pa.float64(), len(value), [validity, data])
+
+
+def as_float64(array: pa.Array) -> pa.Array:
+    """Return whole numbers or floats of any width as float64; null where null.
+
+    Arrow's own cast loads all of `pyarrow.compute`, a tenth of the time that a small log takes.
+    """
+    if pt.is_float64(array.type):
+        return array
+    data = array.buffers()[1]
+    if data is None:
+        return array.cast(pa.float64(), safe=False)
+    end = array.offset + len(array)
+    value = np.frombuffer(data, dtype=array.type.to_pandas_dtype(), count=end)[array.offset :]
+    logged = valid_mask(array) if array.null_count else None
+    return float_array(value.astype(np.float64), logged)
 
 
 def bool_array(mask: Mask) -> pa.Array:

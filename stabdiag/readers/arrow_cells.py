@@ -5,7 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
-from stabdiag.readers.arrays import float_array, float_values, text_array, valid_mask
+from stabdiag.readers.arrays import (
+    as_float64,
+    float_array,
+    float_values,
+    text_array,
+    valid_mask,
+)
 from stabdiag.readers.kinds import Cells
 from stabdiag.readers.lists import MixedLists, list_cell
 
@@ -36,7 +42,9 @@ def _cells(array: pa.Array) -> Cells | None:
         return array
     if pt.is_boolean(kind):
         return array.cast(pa.uint8()).cast(pa.float64())
-    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_null(kind):
+    if pt.is_integer(kind) or pt.is_floating(kind):
+        return as_float64(array)
+    if pt.is_null(kind):
         return array.cast(pa.float64(), safe=False)
     if pt.is_decimal(kind):
         return array.cast(pa.float64())

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stabdiag.model import F64
@@ -99,6 +98,8 @@ def cell_numbers(cells: pa.Array, decimal: Decimal = ".") -> tuple[F64, NDArray[
         value, shape [R]: NaN where the cell holds no number; and state, shape [R]: MISSING,
         NUMBER (NaN and infinities are numbers) or TEXT.
     """
+    import pyarrow.compute as pc  # takes long, and few logs hold text
+
     value = np.full(len(cells), np.nan)
     state = np.full(len(cells), MISSING, dtype=np.uint8)
     cells = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))

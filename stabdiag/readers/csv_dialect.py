@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from stabdiag.readers.cells import Decimal, cell_number, is_missing
@@ -44,6 +45,7 @@ class _Row:
     cells: list[str]
 
 
+@lru_cache(maxsize=1)  # the format is recognised by it, then the log is read with it
 def dialect_of(text: str) -> Dialect | None:
     """Find how the table that starts with `text` (whole lines) is written; None if it is no table.
 

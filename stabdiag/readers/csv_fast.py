@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.types as pt
 
@@ -86,6 +85,8 @@ def _parsed(block: Block, data: bytes, table: CsvTable) -> pa.Table | None:
 def _holds(column: pa.ChunkedArray, name: str) -> bool:
     if not pt.is_string(column.type):
         return False
+    import pyarrow.compute as pc  # takes long, and few tables hold text
+
     words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     return bool(pc.any(pc.is_in(words, text_array([name]))).as_py())
 

@@ -16,6 +16,7 @@ from stabdiag.readers.pieces import Assembled, Piece, assemble
 from stabdiag.readers.series_name import is_scalar_export, series_name
 from stabdiag.readers.source import Block, Source, blocks, head_text
 from stabdiag.readers.tally import Tally
+from stabdiag.threads import ahead
 
 # A block that is not clean is tried again in parts of this size, so that one odd line costs little.
 _PART_BYTES = 1 << 20
@@ -107,7 +108,8 @@ def _named_by_file(log: LogTable, source: Source) -> LogTable:
 
 def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
     waiting: Block | None = None
-    for block in _whole_rows(_after_header(source, table.dialect.first_data_line)):
+    rows = _after_header(source, table.dialect.first_data_line)
+    for block in ahead(_whole_rows(rows)):
         if waiting is not None:
             yield from _block_pieces(waiting, table)
         waiting = block

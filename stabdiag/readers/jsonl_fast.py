@@ -37,7 +37,8 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
     data = block.data
     if b"\0" in data:
         return None
-    lines = _filled_lines(data)
+    lines = _plain_lines(block)
+    lines = _filled_lines(data) if lines is None else lines
     if lines is None or not _is_regular(data):
         return None
     table = _parsed(data, as_text)
@@ -52,6 +53,16 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
             return None  # "a/b" beside {"a": {"b": ...}}
         columns |= leaves
     return Piece(table.num_rows, lines + block.first_line, columns)
+
+
+def _plain_lines(block: Block) -> I64 | None:
+    """Return the offsets of all lines where each is an object with a key and few hold another."""
+    data = block.data
+    lines = block.newlines + (not data.endswith(b"\n"))
+    if not data.startswith(b'{"') or data.count(b'\n{"') != lines - 1:
+        return None
+    inner = data.count(b"{") + data.count(b"[") - lines
+    return np.arange(lines, dtype=np.int64) if inner <= _MOST_OPENERS else None
 
 
 def _filled_lines(data: bytes) -> I64 | None:

@@ -14,6 +14,7 @@ from stabdiag.readers.pieces import Piece, assemble
 from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
 from stabdiag.readers.source import Block, Source, blocks
 from stabdiag.readers.tally import Tally
+from stabdiag.threads import ahead
 
 # A block that Arrow refuses is tried again in parts of this size: one bad line then costs little.
 _PART_BYTES = 1 << 20
@@ -67,7 +68,7 @@ def read_jsonl(source: Source) -> LogTable:
 
 def _pieces(source: Source, log: JsonLines) -> Iterator[Piece]:
     keys: set[str] = set()
-    for block in blocks(source):
+    for block in ahead(blocks(source)):
         for piece in _block_pieces(block, log):
             keys |= piece.columns.keys()
             if len(keys) > _MOST_KEYS:

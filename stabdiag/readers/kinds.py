@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stabdiag.model import I64, ColumnKind, Mask
@@ -98,6 +97,8 @@ def _more(stray: Stray, part: Part, mask: Mask) -> Stray:
 
 def _as_text(part: Part) -> pa.Array:
     if is_text(part.cells):
+        import pyarrow.compute as pc  # as in `cell_numbers`
+
         cells = pc.utf8_trim_whitespace(part.cells.cast(pa.large_string()))
         missing = pc.is_in(cells, text_array(MISSING_WORDS))
         return pc.if_else(missing, pa.nulls(len(cells), pa.large_string()), cells)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from stabdiag.model import I64, Column, ColumnKind, Note
-from stabdiag.readers.arrays import float_values, valid_mask
+from stabdiag.readers.arrays import as_float64, float_values, valid_mask
 from stabdiag.readers.cells import Decimal
 from stabdiag.readers.kinds import Cells, Part, Stray, is_text, lists_of, numbers_of, settled
 from stabdiag.readers.lists import MixedLists, is_list
@@ -83,7 +83,8 @@ def _kept(cells: Cells, spill: Spill) -> Cells:
         return cells
     if pt.is_boolean(cells.type):
         cells = cells.cast(pa.uint8())
-    return spill.keep(cells if pt.is_float64(cells.type) else cells.cast(pa.float64(), safe=False))
+    number = pt.is_integer(cells.type) or pt.is_floating(cells.type)
+    return spill.keep(as_float64(cells) if number else cells.cast(pa.float64(), safe=False))
 
 
 def _stray_note(name: str, stray: Stray, line: I64) -> Note:

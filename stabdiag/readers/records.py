@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import islice
+from operator import gt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from stabdiag.model import I64
+from stabdiag.model import F64, I64
 from stabdiag.readers.arrays import float_array, text_array
 from stabdiag.readers.cells import number_text
 from stabdiag.readers.lists import MixedLists, list_cell
@@ -29,17 +30,17 @@ def records_piece(records: Sequence[tuple[int, Record]], tally: Tally) -> Piece:
     Values: numbers, true and false are numbers; text stays text (its numbers are found later);
     null is missing, and so is an absent key. Objects with `_type` are left out and counted.
     """
-    rows_of: dict[tuple[str, ...], list[int]] = {}
-    values_of: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+    alike: dict[tuple[str, ...], tuple[list[int], list[Any]]] = {}  # rows and values, by their keys
     for row, (line, record) in enumerate(records):
         flat, media = flattened(record)
-        tally.add("dropped", MEDIA, [line] * min(media, 1), media)
-        keys = tuple(flat)
-        rows_of.setdefault(keys, []).append(row)
-        values_of.setdefault(keys, []).append(tuple(flat.values()))
+        if media:
+            tally.add("dropped", MEDIA, [line], media)
+        group = alike.setdefault(tuple(flat), ([], []))
+        group[0].append(row)
+        group[1].append(tuple(flat.values()))
     columns: dict[str, tuple[list[int], list[Any]]] = {}
-    for keys, rows in rows_of.items():
-        for key, values in zip(keys, zip(*values_of[keys], strict=True), strict=True):
+    for keys, (rows, all_values) in alike.items():
+        for key, values in zip(keys, zip(*all_values, strict=True), strict=True):
             into = columns.setdefault(key, ([], []))
             into[0].extend(rows)
             into[1].extend(values)
@@ -59,7 +60,7 @@ def _piece(columns: Mapping[str, tuple[list[int], list[Any]]], line: I64) -> Pie
     at: dict[str, I64] = {}
     for name, (where, values) in columns.items():
         if len(where) == rows:
-            if any(a > b for a, b in pairwise(where)):
+            if any(map(gt, where, islice(where, 1, None))):
                 values = [v for _, v in sorted(zip(where, values, strict=True), key=lambda p: p[0])]
         elif len(where) < _SPARSE_SHARE * rows:
             at[name] = np.array(where, dtype=np.int64)
@@ -78,7 +79,7 @@ def flattened(record: Record) -> tuple[Record, int]:
     Returns:
         the flat record, and how many objects with `_type` were left out of it.
     """
-    if not any(type(value) is dict for value in record.values()):
+    if dict not in map(type, record.values()):
         return record, 0
     flat: Record = {}
     media = 0
@@ -96,15 +97,24 @@ def flattened(record: Record) -> tuple[Record, int]:
 
 def column_cells(values: Sequence[Any]) -> pa.Array | MixedLists:
     """Bring the values of one key to cells of one kind: numbers, text, or lists."""
-    kinds = {type(value) for value in values} - {type(None)}
+    kinds = set(map(type, values)) - {type(None)}
     if kinds <= {float, int, bool}:
-        numbers = np.array([np.nan if v is None else _number(v) for v in values])
-        logged = np.array([v is not None for v in values], dtype=np.bool_)
-        return float_array(numbers, logged if None in values else None)
+        logged = None
+        if None in values:
+            logged = np.array([v is not None for v in values], dtype=np.bool_)
+            values = [np.nan if v is None else v for v in values]
+        return float_array(_numbers(values), logged)
     if kinds & {list, tuple}:
         cells = (v if v is None or isinstance(v, list | tuple) else [v] for v in values)
         return MixedLists(tuple(None if v is None else list_cell(v) for v in cells))
     return text_array([_word(value) for value in values])
+
+
+def _numbers(values: Sequence[float]) -> F64:
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:  # a whole number beyond float64
+        return np.array([_number(value) for value in values])
 
 
 def _word(value: Any) -> str | None:
@@ -120,7 +130,7 @@ def _is_number(value: object) -> bool:
 def _number(value: float) -> float:
     try:
         return float(value)
-    except OverflowError:  # a whole number beyond float64
+    except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 
 

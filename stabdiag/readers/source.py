@@ -241,8 +241,8 @@ def blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[Block]:
             rest = chunk[cut:]
             waiting[-1] = chunk[:cut]
             block = Block(line, _valid(source, b"".join(waiting), line))
-            yield block
             line += block.newlines
+            yield block
             waiting, have = [rest], len(rest)
         elif have > MAX_LINE_BYTES + size:
             line += sum(chunk.count(b"\n") for chunk in waiting)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from stabdiag.model import F64
-from stabdiag.signals.median import median
+from stabdiag.signals.median import median, row_medians
 
 MAD_TO_SIGMA = 1.4826  # 1 / Phi^-1(3/4): the MAD estimates sigma for normal data
 CORRELATED = 0.8  # a residual spread this far above the differences' means correlated noise
+LEAST_TESTED = 60  # scores that make a tail
 EXACT_POINTS = (
     50_000  # up to here every point has its own window; beyond, one window serves several
 )
@@ -52,14 +53,7 @@ def trailing_median(y: F64, window: int, min_points: int) -> F64:
     if n <= window:
         return out
     stride = max(1, min(n // EXACT_POINTS, window // 4))
-    past = sliding_window_view(y, window)[: n - window : stride]
-    middle = np.empty(past.shape[0])
-    block = max(1, 2_000_000 // window)  # bounds the copies to some 16 MB
-    low, high = (window - 1) // 2, window // 2
-    for start in range(0, past.shape[0], block):
-        # many short rows: a whole sort is several times faster than np.median's partition
-        ordered = np.sort(past[start : start + block], axis=1)
-        middle[start : start + block] = (ordered[:, low] + ordered[:, high]) / 2
+    middle = row_medians(sliding_window_view(y, window)[: n - window : stride])
     out[window:] = np.repeat(middle, stride)[: n - window]
     return out
 
@@ -113,28 +107,38 @@ def trailing_baseline(x: F64, *, window: int, level_window: int, min_points: int
     Source: Iglewicz and Hoaglin (1993), modified z-score, made trailing; the difference-based
     spread is von Neumann's (1941), made robust.
     """
-    center = np.full(x.shape, np.nan)
-    scale = np.full(x.shape, np.nan)
-    correlation = np.full(x.shape, np.nan)
-    finite = np.flatnonzero(np.isfinite(x))
-    y = x[finite]
+    finite = np.isfinite(x)
+    if finite.all():
+        return _finite_baseline(x, window, level_window, min_points)
+    found = _finite_baseline(x[finite], window, level_window, min_points)
+
+    def spread_out(some: F64) -> F64:
+        out = np.full(x.shape, np.nan)
+        out[finite] = some
+        return out
+
+    correlation = None if found.correlation is None else spread_out(found.correlation)
+    return Baseline(spread_out(found.center), spread_out(found.scale), correlation)
+
+
+def _finite_baseline(y: F64, window: int, level_window: int, min_points: int) -> Baseline:
+    """The baseline of finite points, [N]; few arrays at a time, for they are long."""
     if y.size <= min_points:
-        return Baseline(center, scale, correlation)
+        nothing = np.full(y.shape, np.nan)
+        return Baseline(nothing, nothing, nothing)
     first = max(2, min_points // 2)
+    rest = max(2, min_points - first)
     level = trailing_median(y, level_window, first)
     # less its own trailing median: how far the level lags behind a falling loss is no noise
-    lag = y - level
-    residual = np.abs(lag[first:] - np.nan_to_num(trailing_median(lag[first:], level_window, 3)))
+    lag = (y - level)[first:]
+    lag -= np.nan_to_num(trailing_median(lag, level_window, 3))
+    slow = trailing_median(np.abs(lag, out=lag), window, rest)
     step = np.abs(np.diff(y, prepend=y[0])) / np.sqrt(2.0)
-    spread = np.full(y.size, np.nan)
-    rest = max(2, min_points - first)
     quick = trailing_median(step[first:], window, rest)
-    slow = trailing_median(residual, window, rest)
-    spread[first:] = MAD_TO_SIGMA * np.maximum(quick, CORRELATED * slow)
-    center[finite] = level
-    scale[finite] = spread
-    correlation[finite[first:]] = slow / np.maximum(quick, 1e-300)
-    return Baseline(center, scale, correlation)
+    unknown = np.full(first, np.nan)
+    scale = MAD_TO_SIGMA * np.maximum(quick, CORRELATED * slow)
+    slow /= np.maximum(quick, 1e-300)
+    return Baseline(level, np.append(unknown, scale), np.append(unknown, slow))
 
 
 def score(x: F64, baseline: Baseline, floor: float) -> F64:
@@ -152,30 +156,34 @@ def score(x: F64, baseline: Baseline, floor: float) -> F64:
     return z
 
 
-def tail_threshold(z: F64, *, false_alarms: float, least: float) -> float:
-    """Score that a lone point must pass, given the run's length and its own upper tail.
+class Tail:
+    """The upper tail of a run's own scores, from which its thresholds follow.
 
     The largest max(20, sqrt(N)) scores are taken as a power law, P(Z > z) ~ z^-a, with `a` from
-    their *median* log excess so that a few true spikes don't stretch it; the threshold is where
-    `false_alarms` points of this many are expected. Never below `least`.
-
-    Args:
-        z: shape [N], scores; NaN is not tested. Leave sustained excursions out.
-        false_alarms: expected number of points above the threshold in a healthy run.
-        least: smallest threshold returned.
+    their *median* log excess so that a few true spikes don't stretch it.
 
     Source: Hill (1975), with the median in place of the mean.
     """
-    tested = z[np.isfinite(z)]
-    if tested.size < 60:
-        return least
-    count = max(20, int(np.sqrt(tested.size)))
-    if false_alarms >= count:
-        return max(least, float(np.quantile(tested, 1.0 - min(1.0, false_alarms / tested.size))))
-    top = np.partition(tested, tested.size - count)[tested.size - count :]
-    edge = max(float(top.min()), 1.0)
-    middle = float(np.median(top))
-    if middle <= edge:
-        return least
-    halvings = np.log2(count / false_alarms)
-    return max(least, float(edge * (middle / edge) ** halvings))
+
+    def __init__(self, z: F64) -> None:
+        """Take scores, [N]; NaN is not tested. Leave sustained excursions out."""
+        self._tested = z[np.isfinite(z)]
+        self._count = max(20, int(np.sqrt(self._tested.size)))
+        if self._tested.size >= LEAST_TESTED:
+            first = self._tested.size - self._count
+            top = np.partition(self._tested, first)[first:]
+            self._edge = max(float(top.min()), 1.0)
+            self._middle = float(np.median(top))
+
+    def threshold(self, *, false_alarms: float, least: float) -> float:
+        """Score above which `false_alarms` points of a healthy run are expected, from `least` up."""
+        size = self._tested.size
+        if size < LEAST_TESTED:
+            return least
+        if false_alarms >= self._count:
+            share = 1.0 - min(1.0, false_alarms / size)
+            return max(least, float(np.quantile(self._tested, share)))
+        if self._middle <= self._edge:
+            return least
+        halvings = np.log2(self._count / false_alarms)
+        return max(least, float(self._edge * (self._middle / self._edge) ** halvings))

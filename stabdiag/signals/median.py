@@ -1,4 +1,4 @@
-"""The median of a long series, exact, without sorting much of it."""
+"""Medians of long series and of many short ones, exact, without sorting more than needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,22 @@ from stabdiag.model import F64
 
 LONG = 20_000  # points from which a look at some of them first pays
 LOOKED_AT = 4_000
+CACHED = 250_000  # values; copies of 2 MB stay in the cache
 MARGIN = 0.03  # of the ranks: four standard errors of the middle of so many points
+
+
+def row_medians(table: F64) -> F64:
+    """Median of each row of finite values, [R] for [R, W], W > 0.
+
+    For many short rows a whole sort is several times faster than the partition of `np.median`.
+    """
+    width = table.shape[1]
+    out = np.empty(table.shape[0])
+    together = max(1, CACHED // width)
+    for start in range(0, out.size, together):
+        ordered = np.sort(table[start : start + together], axis=1)
+        out[start : start + together] = (ordered[:, (width - 1) // 2] + ordered[:, width // 2]) / 2
+    return out
 
 
 def median(y: F64) -> float:

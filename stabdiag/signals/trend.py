@@ -8,7 +8,7 @@ import numpy as np
 
 from stabdiag.model import F64, I64
 from stabdiag.signals.baseline import MAD_TO_SIGMA
-from stabdiag.signals.median import median
+from stabdiag.signals.median import median, row_medians
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def ending(x: F64, *, window: int) -> Ending | None:
         return None
     parts = y.size // window
     tail = y[y.size - parts * window :].reshape(parts, window)
-    level = np.median(tail, axis=1)
+    level = row_medians(tail)
     best = int(np.argmin(level))
     steps = np.abs(np.diff(y[-2 * window :])) / np.sqrt(2.0)
     index = int(finite[y.size - parts * window + best * window])

@@ -9,8 +9,8 @@ import numpy as np
 from stabdiag.model import F64, I64, LayerBlock, Mask, Run
 from stabdiag.signals.baseline import MAD_TO_SIGMA
 from stabdiag.signals.median import median
-from stabdiag.signals.threads import each
 from stabdiag.steps.layer_cells import Cells, cells_of, edges_of, joined
+from stabdiag.threads import each
 
 SAMPLES = 200  # rows kept of each layer for ratios over time
 BEFORE = 100  # rows before an onset that make a layer's baseline

@@ -8,6 +8,7 @@ from stabdiag.model import F64
 from stabdiag.rules.batch import BATCH_OUTLIER
 from stabdiag.rules.timeline import GRAD_GROWTH
 from stabdiag.signals.baseline import usual_level
+from stabdiag.signals.median import row_medians
 from stabdiag.steps.events import CONVERGED, MANY, Event
 from stabdiag.steps.view import View
 
@@ -34,7 +35,7 @@ def grad_growth(view: View) -> list[Event]:
     if count < 4:
         return []
     index = finite[: count * block].reshape(count, block)
-    level = np.median(g.x[index], axis=1)
+    level = row_medians(g.x[index])
     lowest = np.minimum.accumulate(level)
     high = level - lowest >= np.log(view.limits(GRAD_GROWTH, "min_ratio"))
     runs = [

@@ -11,8 +11,8 @@ from stabdiag.rules import Limits
 from stabdiag.rules.timeline import GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
 from stabdiag.signals.baseline import (
     Baseline,
+    Tail,
     score,
-    tail_threshold,
     trailing_baseline,
 )
 from stabdiag.signals.median import median
@@ -151,16 +151,14 @@ def _thresholds(
     if z_user is not None:
         strict = max(1.0, z_user / least)
         return z_user, z_user, strict * joint, strict * median_of_five
-    clean = _without_events(z)
-    lone = tail_threshold(clean, false_alarms=alarms, least=least)
+    tail = Tail(_without_events(z))
+    lone = tail.threshold(false_alarms=alarms, least=least)
     if points <= SHORT_RUN_POINTS:  # it shows too little of its tail to ask for more
         lone = min(lone, SHORT_RUN_CAP * least)
-    pair = tail_threshold(clean, false_alarms=np.sqrt(alarms * points), least=least)
-    five = tail_threshold(
-        clean, false_alarms=(0.1 * alarms * points**2) ** (1 / 3), least=median_of_five
-    )
+    pair = tail.threshold(false_alarms=np.sqrt(alarms * points), least=least)
+    five = tail.threshold(false_alarms=(0.1 * alarms * points**2) ** (1 / 3), least=median_of_five)
     if points > SHORT_RUN_POINTS:  # hard batches raise both: with many points that is chance
-        joint = tail_threshold(clean, false_alarms=10 * alarms, least=joint)
+        joint = tail.threshold(false_alarms=10 * alarms, least=joint)
     return lone, min(pair, lone), min(joint, lone), five
 
 

@@ -11,6 +11,7 @@ from stabdiag.rules import CATALOGUE, Limits
 from stabdiag.rules.monitoring import POST_CLIP
 from stabdiag.settings import Settings
 from stabdiag.steps.tracks import Scored, Track, is_post_clip, score_loss, score_norm, track
+from stabdiag.threads import each
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,21 @@ def build_view(run: Run, settings: Settings) -> View:
     clipped = track(run, "grad_norm_clipped") if grad is None else None
     post_clip = grad is not None and is_post_clip(grad, limits(POST_CLIP, "min_share"))
     usable = grad is not None and not post_clip and _has_positive(grad.value)
+
+    def scored(main: Track | None) -> Scored | None:
+        if main is None:
+            return None
+        if main is loss:
+            return score_loss(main, limits, settings.window, settings.spike_threshold)
+        return score_norm(main, limits, settings.window)
+
+    scored_loss, scored_grad = each(scored, (loss, grad if usable else None))
     return View(
         run=run,
         limits=limits,
         settings=settings,
-        loss=None
-        if loss is None
-        else score_loss(loss, limits, settings.window, settings.spike_threshold),
-        grad=score_norm(grad, limits, settings.window) if usable and grad is not None else None,
+        loss=scored_loss,
+        grad=scored_grad,
         grad_track=grad if grad is not None else clipped,
         param=track(run, "param_norm"),
         lr=track(run, "lr"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from stabdiag.signals.baseline import Baseline, score, tail_threshold, trailing_baseline
+from stabdiag.signals.baseline import Baseline, Tail, score, trailing_baseline
 from tests.signals.effort import EXAMPLES
 
 F64: TypeAlias = NDArray[np.float64]
@@ -158,7 +158,7 @@ def test_a_floor_must_be_positive(floor: float) -> None:
 @EXAMPLES
 @given(st.lists(with_gaps, max_size=59))
 def test_too_few_scores_ask_for_the_least_threshold(z: list[float]) -> None:
-    assert tail_threshold(np.asarray(z), false_alarms=0.05, least=6.0) == 6.0
+    assert Tail(np.asarray(z)).threshold(false_alarms=0.05, least=6.0) == 6.0
 
 
 @EXAMPLES
@@ -167,17 +167,17 @@ def test_the_threshold_is_never_below_the_least_and_grows_with_the_tail(
     seed: int, least: float, points: int
 ) -> None:
     z = np.random.default_rng(seed).standard_normal(points)
-    thin = tail_threshold(z, false_alarms=0.05, least=least)
+    thin = Tail(z).threshold(false_alarms=0.05, least=least)
     assert thin >= least
     heavier = np.sign(z) * np.abs(z) ** 3
-    assert tail_threshold(heavier, false_alarms=0.05, least=least) >= thin
+    assert Tail(heavier).threshold(false_alarms=0.05, least=least) >= thin
 
 
 @EXAMPLES
 @given(st.integers(0, 100), st.sampled_from([500, 3000]))
 def test_fewer_false_alarms_ask_for_a_higher_score(seed: int, points: int) -> None:
     z = np.random.default_rng(seed).standard_normal(points)
-    strict, loose = (tail_threshold(z, false_alarms=f, least=0.1) for f in (0.01, 1.0))
+    strict, loose = (Tail(z).threshold(false_alarms=f, least=0.1) for f in (0.01, 1.0))
     assert strict > loose
 
 
@@ -186,6 +186,6 @@ def test_a_few_true_spikes_hardly_stretch_the_threshold(points: int) -> None:
     z = np.random.default_rng(5).standard_normal(points)
     with_spikes = z.copy()
     with_spikes[[100, 200, 300]] = 80.0
-    quiet, loud = (tail_threshold(v, false_alarms=0.05, least=3.0) for v in (z, with_spikes))
+    quiet, loud = (Tail(v).threshold(false_alarms=0.05, least=3.0) for v in (z, with_spikes))
     assert quiet <= loud < 2.0 * quiet
     assert loud < 80.0

@@ -13,7 +13,7 @@ from stabdiag.diagnose import diagnose
 from stabdiag.findings import Severity
 from stabdiag.rules.timeline import LOSS_SPIKE
 from stabdiag.settings import Settings
-from stabdiag.signals.baseline import score, tail_threshold, trailing_baseline
+from stabdiag.signals.baseline import Tail, score, trailing_baseline
 from tests.make_runs import healthy, run_of
 
 F64: TypeAlias = NDArray[np.float64]
@@ -41,7 +41,7 @@ def lone_alarms(draw: Draw, points: int, runs: int) -> float:
     for seed in range(runs):
         x = draw(np.random.default_rng([points, seed]), points)
         z = score(x, trailing_baseline(x, window=100, level_window=16, min_points=10), 1e-9)
-        threshold = tail_threshold(z, false_alarms=RATE, least=LEAST)
+        threshold = Tail(z).threshold(false_alarms=RATE, least=LEAST)
         total += int(np.count_nonzero(z >= threshold))
     return total / runs
 

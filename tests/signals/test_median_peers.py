@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from stabdiag.model import F64
-from stabdiag.signals.median import LONG, median
+from stabdiag.signals.median import LONG, median, row_medians
 from stabdiag.signals.peers import finite_median, largest_other, median_without_each
 
 # few values, so that many are equal, and the two that are not finite
@@ -25,6 +25,12 @@ def plain(values: F64) -> float:
 @given(TABLES)
 def test_the_median_of_each_row_is_that_of_its_finite_values(table: F64) -> None:
     np.testing.assert_array_equal(finite_median(table), [plain(row) for row in table])
+
+
+@given(TABLES)
+def test_medians_of_rows_are_those_of_each_row(table: F64) -> None:
+    filled = np.nan_to_num(table, posinf=7.0)
+    np.testing.assert_array_equal(row_medians(filled), np.median(filled, axis=1))
 
 
 @given(TABLES)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from stabdiag.signals.threads import THREADS, each
+from stabdiag.threads import THREADS, ahead, each
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 20])
@@ -42,3 +42,32 @@ def test_what_numpy_is_told_to_ignore_is_ignored_in_the_threads(
         found = list(each(lambda x: np.log(np.full(3, x)), [-1.0, 0.0, 1.0]))
     assert np.isnan(found[0]).all()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+def test_items_drawn_ahead_come_in_order_and_one_at_a_time(count: int) -> None:
+    drawn, seen = [], []
+
+    def items() -> Iterator[int]:
+        for number in range(count):
+            drawn.append(number)
+            assert len(drawn) - len(seen) <= 2
+            yield number
+
+    for item in ahead(items()):
+        seen.append(item)
+    assert seen == drawn == list(range(count))
+
+
+def test_an_error_while_drawing_ahead_comes_in_its_place() -> None:
+    seen = []
+
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        for item in ahead(items()):
+            seen.append(item)
+    assert seen == [1, 2]

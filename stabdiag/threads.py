@@ -1,4 +1,4 @@
-"""Work on long arrays on two cores at once: numpy lets go of the interpreter meanwhile."""
+"""Work on two cores at once: numpy, Arrow and files let go of the interpreter meanwhile."""
 
 from __future__ import annotations
 
@@ -35,3 +35,13 @@ def each(function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def ahead(items: Iterable[Given]) -> Iterator[Given]:
+    """Yield the items; the next is drawn by another thread while the caller works on this one."""
+    source = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(list, islice(source, 1))
+        while item := waiting.result():
+            waiting = pool.submit(list, islice(source, 1))
+            yield item[0]

@@ -60,7 +60,7 @@ def test_items_drawn_ahead_come_in_order_and_one_at_a_time(count: int) -> None:
 
 
 def test_an_error_while_drawing_ahead_comes_in_its_place() -> None:
-    seen = []
+    seen: list[int] = []
 
     def items() -> Iterator[int]:
         yield 1
@@ -68,6 +68,5 @@ def test_an_error_while_drawing_ahead_comes_in_its_place() -> None:
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        for item in ahead(items()):
-            seen.append(item)
+        seen.extend(ahead(items()))
     assert seen == [1, 2]

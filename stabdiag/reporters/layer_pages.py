@@ -114,12 +114,11 @@ def _remarks(layers: Sequence[LayerRank], label: Mapping[str, str]) -> list[str]
     out = []
     left = [one.onset_step for one in layers if one.onset_step is not None]
     if left:
-        first = [one for one in layers if one.onset_step == min(left)]
-        if len(first) <= 3:
-            who = ", ".join(label[one.layer] for one in first)
-            out.append(f" first to leave: {who} at step {min(left)}")
-        else:
-            out.append(f" first to leave: {len(first)} layers together at step {min(left)}")
+        step = min(left)
+        first = [one for one in layers if one.onset_step == step]
+        who = ", ".join(label[one.layer] for one in first[:3])
+        who = who if len(first) <= 3 else f"{len(first)} layers together"
+        out.append(f" first to leave: {who} at step {step}")
     large = [one for one in layers if (one.tenfold or 0.0) >= _MOSTLY]
     usual = [one for one in large if one.small or (one.consistent or 0.0) < _MOSTLY]
     if usual:

@@ -7,6 +7,7 @@ import numpy as np
 from stabdiag.errors import UsageError
 from stabdiag.findings import LayerMoment
 from stabdiag.model import F64, Run
+from stabdiag.signals.peers import finite_median
 from stabdiag.steps.layer_cells import medians
 from stabdiag.steps.layer_stats import LayerStats
 
@@ -22,10 +23,7 @@ def usual_shares(stats: LayerStats) -> dict[str, float]:
         top = np.nanmax(np.where(np.isfinite(stats.sample), stats.sample, 0.0), axis=1, initial=0.0)
         square = (stats.sample / top[:, None]) ** 2  # scaled: a square must not overflow
         share = square / np.nansum(square, axis=1)[:, None]
-    return {
-        layer: float(np.median(column)) if (column := _finite(share[:, j])).size else float("nan")
-        for j, layer in enumerate(stats.layers)
-    }
+    return dict(zip(stats.layers, finite_median(share.T).tolist(), strict=True))
 
 
 def layers_at(run: Run, asked: int) -> LayerMoment | None:

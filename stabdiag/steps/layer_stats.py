@@ -8,7 +8,7 @@ import numpy as np
 
 from stabdiag.model import F64, I64, LayerBlock, Mask, Run
 from stabdiag.signals.baseline import MAD_TO_SIGMA
-from stabdiag.signals.median import median
+from stabdiag.signals.median import row_medians
 from stabdiag.steps.layer_cells import Cells, cells_of, edges_of, joined
 from stabdiag.threads import each
 
@@ -16,6 +16,17 @@ SAMPLES = 200  # rows kept of each layer for ratios over time
 BEFORE = 100  # rows before an onset that make a layer's baseline
 AFTER = 10  # rows after an onset in which its peak is looked for
 LOG_FLOOR = 0.05
+FIGURES = (
+    "median",
+    "first",
+    "last",
+    "jump",
+    "jump_usual",
+    "onset_jump",
+    "peak_score",
+    "peak_log",
+    "left_step",
+)
 LEFT = 6.0  # robust standard deviations of the log: the layer left its baseline (SD402)
 
 
@@ -77,19 +88,7 @@ def gather(
         cells=joined([p.cells for p in parts]),
         **{
             key: np.concatenate([getattr(p, key) for p in parts])
-            for key in (
-                "median",
-                "first",
-                "last",
-                "peak_score",
-                "peak_log",
-                "left_step",
-                "bad_step",
-                "bad_share",
-                "jump",
-                "jump_usual",
-                "onset_jump",
-            )
+            for key in (*FIGURES, "bad_step", "bad_share")
         },
     )
 
@@ -98,66 +97,46 @@ def _block(block: LayerBlock, onset: int | None, marked: tuple[int, ...], edges:
     value, step = block.value, block.step
     n, count = value.shape
     ok = block.logged & np.isfinite(value) & (value > 0)
-    rows = (
-        np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(np.int64))
-        if n
-        else np.zeros(0, np.int64)
-    )
-    out = {
-        key: np.full(count, np.nan)
-        for key in (
-            "median",
-            "first",
-            "last",
-            "peak_score",
-            "peak_log",
-            "jump",
-            "jump_usual",
-            "onset_jump",
-            "bad_share",
-        )
-    }
-    marks = {key: np.full(count, -1, dtype=np.int64) for key in ("left_step", "bad_step")}
-    for j in range(count):
-        y, s, good = value[:, j], step, ok[:, j]
-        out["bad_share"][j] = 0.0
-        if not good.all():
-            logged = block.logged[:, j]
-            bad = np.flatnonzero(logged & ~np.isfinite(y))
-            out["bad_share"][j] = bad.size / max(1, int(np.count_nonzero(logged)))
-            if bad.size:
-                marks["bad_step"][j] = step[bad[0]]
-            y, s = y[good], s[good]
-        if y.size == 0:
-            continue
-        out["median"][j] = median(y)
-        edge = max(1, min(5, y.size // 20))
-        out["first"][j] = np.median(y[:edge])
-        out["last"][j] = np.median(y[-edge:])
-        log = np.log(y)
-        _jumps(log, s, onset, j, out)
-        if onset is not None:
-            _around(log, s, onset, j, out, marks)
-    sample = np.where(ok[rows], value[rows], np.nan)
+    rows = np.unique(np.linspace(0, max(0, n - 1), min(n, SAMPLES)).astype(np.int64))
+    bad = block.logged & ~np.isfinite(value)
+    figures = _figures_of(value, step, ok, onset)
     return LayerStats(
         metric=block.metric,
         layers=block.layers,
-        sample=sample,
+        sample=np.where(ok[rows], value[rows], np.nan),
         sample_step=step[rows],
         marked=_rows_at(block, ok, marked),
-        cells=cells_of(block, edges, out["median"]),
-        median=out["median"],
-        first=out["first"],
-        last=out["last"],
-        peak_score=out["peak_score"],
-        peak_log=out["peak_log"],
-        jump=out["jump"],
-        jump_usual=out["jump_usual"],
-        onset_jump=out["onset_jump"],
-        left_step=marks["left_step"],
-        bad_step=marks["bad_step"],
-        bad_share=out["bad_share"],
+        cells=cells_of(block, edges, figures["median"]),
+        bad_step=np.where(bad.any(axis=0), step[bad.argmax(axis=0)], -1)
+        if n
+        else np.full(count, -1),
+        bad_share=bad.sum(axis=0) / np.maximum(block.logged.sum(axis=0), 1),
+        left_step=np.nan_to_num(figures.pop("left_step"), nan=-1.0).astype(np.int64),
+        **figures,
     )
+
+
+def _figures_of(value: F64, step: I64, ok: Mask, onset: int | None) -> dict[str, F64]:
+    """The figures of each layer, [B] each: all at once where every cell is good."""
+    if ok.shape[0] and ok.all():
+        return _figures(value.T, step, onset)
+    out = {key: np.full(ok.shape[1], np.nan) for key in FIGURES}
+    for j in np.flatnonzero(ok.any(axis=0)).tolist():
+        at = np.flatnonzero(ok[:, j])
+        for key, figure in _figures(value[None, at, j], step[at], onset).items():
+            out[key][j] = figure[0]
+    return out
+
+
+def _figures(y: F64, s: I64, onset: int | None) -> dict[str, F64]:
+    """The figures of layers logged at the same steps, positive and finite: `y` [B, T]."""
+    edge = max(1, min(5, s.size // 20))
+    out = {key: np.full(y.shape[0], np.nan) for key in FIGURES}
+    out["median"] = row_medians(y)
+    out["first"], out["last"] = row_medians(y[:, :edge]), row_medians(y[:, -edge:])
+    log = np.log(y)
+    out |= _jumps(log, s, onset)
+    return out if onset is None else out | _around(log, s, onset)
 
 
 def _rows_at(block: LayerBlock, ok: Mask, marked: tuple[int, ...]) -> F64:
@@ -170,41 +149,38 @@ def _rows_at(block: LayerBlock, ok: Mask, marked: tuple[int, ...]) -> F64:
     return out
 
 
-def _jumps(log: F64, s: I64, onset: int | None, j: int, out: dict[str, F64]) -> None:
-    if log.size < 4:
-        return
-    change = np.abs(np.diff(log))
-    skip = max(1, change.size // 10)
-    late = change[skip:]
-    if late.size == 0:
-        return
-    k = skip + int(np.argmax(late))
-    usual = max(median(late), 1e-4)
-    out["jump"][j] = change[k]
-    out["jump_usual"][j] = change[k] / usual
+def _jumps(log: F64, s: I64, onset: int | None) -> dict[str, F64]:
+    if s.size < 4:
+        return {}
+    change = np.abs(np.diff(log, axis=1))
+    skip = max(1, change.shape[1] // 10)
+    late = change[:, skip:]
+    if not late.size:
+        return {}
+    jump = late.max(axis=1)
+    out = {"jump": jump, "jump_usual": jump / np.maximum(row_medians(late), 1e-4)}
     if onset is not None:
         first = int(np.searchsorted(s, onset))
-        near = change[max(skip, first - 1) : first + 2]
-        out["onset_jump"][j] = float(near.max()) if near.size else 0.0
+        near = change[:, max(skip, first - 1) : first + 2]
+        out["onset_jump"] = near.max(axis=1, initial=0.0)
+    return out
 
 
-def _around(
-    log: F64, s: I64, onset: int, j: int, out: dict[str, F64], marks: dict[str, I64]
-) -> None:
+def _around(log: F64, s: I64, onset: int) -> dict[str, F64]:
     at = int(np.searchsorted(s, onset))
     start = max(0, at - 25)
-    past = log[max(0, start - BEFORE) : start] if start >= 10 else log[: max(0, at - 2)]
-    if past.size < 5 or at >= log.size:
-        return
-    level = float(np.median(log[max(0, at - 16) : at])) if at else float(np.median(past))
-    scale = max(MAD_TO_SIGMA * float(np.median(np.abs(past - np.median(past)))), LOG_FLOOR)
-    part = (log[start : at + AFTER] - level) / scale
-    after = part[at - start :]
-    out["peak_score"][j] = float(after.max())
-    out["peak_log"][j] = float(after.max()) * scale
+    past = log[:, max(0, start - BEFORE) : start] if start >= 10 else log[:, : max(0, at - 2)]
+    if past.shape[1] < 5 or at >= s.size:
+        return {}
+    level = row_medians(log[:, max(0, at - 16) : at])[:, None]
+    spread = MAD_TO_SIGMA * row_medians(np.abs(past - row_medians(past)[:, None]))
+    scale = np.maximum(spread, LOG_FLOOR)[:, None]
+    part = (log[:, start : at + AFTER] - level) / scale
+    peak = part[:, at - start :].max(axis=1)
     out_of = part > LEFT
     # before the onset a lone point is a blip: two in a row are needed
-    again = out_of & np.append(out_of[1:], False)
-    left = np.flatnonzero(np.where(s[start : start + part.size] < onset, again, out_of))
-    if left.size:
-        marks["left_step"][j] = s[start + left[0]]
+    again = out_of & np.pad(out_of[:, 1:], ((0, 0), (0, 1)))
+    steps = s[start : start + part.shape[1]]
+    left = np.where(steps < onset, again, out_of)
+    left_step = np.where(left.any(axis=1), steps[left.argmax(axis=1)], np.nan)
+    return {"peak_score": peak, "peak_log": peak * scale[:, 0], "left_step": left_step}

@@ -2,8 +2,8 @@
 
     python sample_logs/record/make_samples.py --out sample_logs
 
-Each is a short training run on a CPU (see `samples` below); the same PyTorch and Python give the
-same files.
+Each is a short training run on a CPU (see `samples` below); the same PyTorch, Python and kind of
+processor give the same files. Another processor's kernels round otherwise: see the README there.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from stabdiag.batches.choose import Choice, chosen_step, ordinary_steps
 from stabdiag.batches.features import Features, Masking, Tokenizer, features_of
 from stabdiag.batches.index_file import read_index
 from stabdiag.batches.indices import BatchIds, Indices, indices_of, logged_seed
+from stabdiag.batches.order import Drawing
 from stabdiag.batches.rank import Ranking, rank
 from stabdiag.batches.reasons import stand_out
 from stabdiag.batches.retrieve import Retrieved, retrieve
@@ -50,6 +51,7 @@ class DataRequest:
     batch_size: int | None = None
     order: str = "sequential"
     seed: int | None = None  # None: what the log says, else 0
+    drop_last: bool = False
     id_field: str | None = None
     masking: Masking = field(default_factory=Masking)
     corpus: CorpusOptions = field(default_factory=CorpusOptions)
@@ -218,8 +220,13 @@ def _from_corpus(case: _Case, path: Path, own: BatchIds) -> _Answer:
         wanted,
         lambda sample: features_of(sample, tokenizer, request.masking),
         asked_field=request.id_field,
-        order=request.order,
-        seed=logged_seed(case.run) if request.seed is None else request.seed,
+        drawing=Drawing(
+            request.order,
+            logged_seed(case.run) if request.seed is None else request.seed,
+            request.batch_size or indices.size,
+            by_batch=indices.by_batch,
+            drop_last=request.drop_last,
+        ),
     )
     batch, ordinary = found.batches[0], found.batches[1:]
     ranking = rank(found.names[0], batch, ordinary, own.step, case.limits)

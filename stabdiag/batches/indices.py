@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -46,12 +46,15 @@ class Indices:
 
     `means` says what an id is: a sample's "ids" (its place, or its name), "places" alone, or the id
     of a whole "batch" that the corpus' records bear. `at(i)` gives the batch of `steps[i]`.
+    `size` is that of a batch where samples are counted by it; `by_batch`: a short one as whole.
     """
 
     described: str
     means: Means
     steps: I64
     at: Callable[[int], BatchIds]
+    size: int | None = None
+    by_batch: bool = False
 
     def of_step(self, step: int) -> BatchIds:
         """The batch of a logged step.
@@ -232,7 +235,8 @@ def _batches(table: BatchTable, named: Mapping[str, str], size: int | None) -> I
         None if b is None else _run_of(b * size, (b + 1) * size) for b in _numbers(table, column)
     ]
     said = f"batch {column!r} counted from 0, --batch-size {size}"
-    return _from_cells(table, said, spans, None, "places")
+    found = _from_cells(table, said, spans, None, "places")
+    return None if found is None else replace(found, size=size, by_batch=True)
 
 
 def _consumed(run: Run, size: int | None) -> Indices | None:
@@ -263,7 +267,7 @@ def _consumed(run: Run, size: int | None) -> Indices | None:
         return BatchIds(int(step[place]), _run_of(max(0, stop - own), stop))
 
     said = f"the last {size} samples counted by {series.column!r} (taken as counted after the step)"
-    return Indices(said, "places", step, at)
+    return Indices(said, "places", step, at, size)
 
 
 def exact(ids: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from stabdiag.batches.features import Features
 from stabdiag.batches.indices import MOST_SEQUENCES, WHOLE, BatchIds, Indices
-from stabdiag.batches.order import places_drawn
+from stabdiag.batches.order import Drawing, Places
 from stabdiag.batches.sources import Corpus
 from stabdiag.batches.sources.records import BATCH_IDS, IDS
 from stabdiag.batches.sources.samples import Sample, Scan, Wanted
@@ -47,8 +47,7 @@ def retrieve(
     take: Callable[[Sample], Features],
     *,
     asked_field: str | None,
-    order: str,
-    seed: int,
+    drawing: Drawing,
 ) -> Retrieved:
     """Find the sequences of some batches.
 
@@ -56,9 +55,9 @@ def retrieve(
         InputError: an id is not in the corpus, or it could be a place as well as a name.
         UsageError: the order can't be remade.
     """
-    if order != "sequential" and indices.means != "places":
+    if drawing.order != "sequential" and indices.means != "places":
         raise UsageError(
-            f"--order {order} is for counted samples; here {indices.described}",
+            f"--order {drawing.order} is for counted samples; here {indices.described}",
             "Leave it out.",
         )
     fields = id_fields(indices, asked_field)
@@ -72,7 +71,8 @@ def retrieve(
     if any(one.shards for one in cut):
         return _from_shards(corpus, cut, take, notes)
     if indices.means == "places":
-        cut = _in_order(corpus, cut, order, seed)
+        cut, said = _in_order(corpus, cut, drawing)
+        notes += said
     by_place = asked_field in (None, "none") and indices.means != "batch"
     ids = {name for one in cut for name in one.ids}
     places = sorted({int(name) for name in ids if by_place and WHOLE.fullmatch(name)})
@@ -83,15 +83,14 @@ def retrieve(
     return _by_either(corpus, cut, found, notes)
 
 
-def _in_order(corpus: Corpus, wanted: Sequence[BatchIds], order: str, seed: int) -> list[BatchIds]:
-    """The ids as places, where they count the samples that a loader drew."""
-    return [
-        replace(
-            one,
-            ids=tuple(map(str, places_drawn([int(i) for i in one.ids], order, seed, corpus.size))),
-        )
-        for one in wanted
-    ]
+def _in_order(
+    corpus: Corpus, wanted: Sequence[BatchIds], drawing: Drawing
+) -> tuple[list[BatchIds], tuple[str, ...]]:
+    """The ids as places, where they count the samples that a loader drew; what was assumed."""
+    places = Places(drawing, corpus.size)
+    found = places.of([[int(name) for name in one.ids] for one in wanted])
+    own = [replace(one, ids=tuple(map(str, each))) for one, each in zip(wanted, found, strict=True)]
+    return own, places.assumed
 
 
 def _from_shards(

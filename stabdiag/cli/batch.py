@@ -63,13 +63,18 @@ class CorpusFlags:
         typer.Option(
             "--order",
             metavar="ORDER",
-            help="How counted samples were drawn: sequential, numpy or torch (by --seed).",
+            help="How counted samples were drawn, by --seed: sequential; numpy; torch, a shuffled "
+            "DataLoader with its own seeded generator; or distributed, by DistributedSampler.",
         ),
     ] = "sequential"
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", help="Seed of the order.  [default: the log's, or 0]"),
     ] = None
+    drop_last: Annotated[
+        bool,
+        typer.Option("--drop-last", help="The loader left out the short last batch of an epoch."),
+    ] = False
     field: Annotated[
         str | None,
         typer.Option("--field", metavar="NAME", help="Field of the text or the token ids."),

@@ -83,6 +83,10 @@ def _check(batch: BatchOptions, corpus: CorpusFlags, output: Path | None) -> Non
         raise UsageError(
             f"--documents is {corpus.documents!r}, which is none of lines, blank", "Name one."
         )
+    if corpus.drop_last and corpus.order == "sequential":
+        raise UsageError(
+            "--drop-last is for a shuffled --order", "Leave it out, or name the order."
+        )
     if corpus.seed is not None and not 0 <= corpus.seed < _LARGEST_SEED:
         raise UsageError(f"--seed is {corpus.seed}", "Give a whole number from 0.")
 
@@ -97,6 +101,7 @@ def _data_request(batch: BatchOptions, corpus: CorpusFlags) -> DataRequest:
         batch_size=corpus.batch_size,
         order=corpus.order,
         seed=corpus.seed,
+        drop_last=corpus.drop_last,
         id_field=corpus.id_field,
         masking=Masking(corpus.ignore_index, corpus.pad),
         corpus=CorpusOptions(

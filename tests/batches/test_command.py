@@ -221,6 +221,7 @@ def test_thresholds_are_settable_and_explained(command: Command, folder: Path, l
         ("--block-size", 0),
         ("--documents", "pages"),
         ("--seed", -1),
+        ("--drop-last", "--data", "c.jsonl"),
         ("--order", "random", "--data", "c.jsonl"),
     ],
 )

@@ -191,6 +191,19 @@ def test_the_order_of_a_shuffled_loader(command: Command, folder: Path) -> None:
     assert command("batch", log, *flags[:-1], "random").code == 2
 
 
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_the_short_last_batch_of_an_epoch(command: Command, folder: Path, drop_last: bool) -> None:
+    """Of 300 samples it is the 38th; left out, the next epoch begins there."""
+    orders = [np.random.default_rng(epoch).permutation(300).tolist() for epoch in (0, 1)]
+    corpus = write_corpus(folder, "jsonl", documents()[:300])
+    log = write_log(folder / "run.jsonl", lambda s: {"batch_id": s})
+    flags: tuple[Any, ...] = ("--data", corpus, "--batch-size", BATCH, "--order", "numpy")
+    seen = batch_of(command, log, *flags, "--step", 37, *(("--drop-last",) if drop_last else ()))
+    expected = orders[1][:BATCH] if drop_last else orders[0][37 * BATCH :]
+    assert {int(one["id"]) for one in seen["sequences"]} == set(expected)
+    assert any("an epoch is 37.5 batches" in note for note in seen["notes"])
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "npy", "one a row"])
 @pytest.mark.parametrize("by", ["step", "batch_id"])
 def test_a_separate_index(command: Command, folder: Path, corpus: Path, kind: str, by: str) -> None:

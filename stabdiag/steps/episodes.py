@@ -250,4 +250,5 @@ def _handbook(
             "data_or_overflow",
             "grad norm and loss rose at the same step: both come from that batch, no precursor",
         )
-    return "data_or_overflow", f"the grad norm rose {-steps} steps after the loss"
+    plural = "s" if steps < -1 else ""
+    return "data_or_overflow", f"the grad norm rose {-steps} step{plural} after the loss"

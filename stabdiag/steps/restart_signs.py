@@ -76,7 +76,8 @@ def _onsets(timeline: Timeline, signs: list[Sign]) -> None:
             continue
         hit.add(step)
         behind = timeline.episodes[i].onset - step
-        text = f"it began {behind} steps after the restart at step {step}"
+        after = f"{behind} step{'s' if behind > 1 else ''} after" if behind else "with"
+        text = f"it began {after} the restart at step {step}"
         signs.append(Sign("at_restart", 1.0, text, (step,), ("loss",), i))
     count = len(timeline.restarts)
     if count >= 2 and len(hit) >= 0.8 * count and elsewhere <= len(hit) // 2:

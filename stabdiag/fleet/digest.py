@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from stabdiag.fleet.elsewhere import stamp
 from stabdiag.fleet.judge import Job, place_of
-from stabdiag.readers.remote import remote_uri
+from stabdiag.readers.store import remote_uri, stamp
 
 _BLOCK_BYTES = 1 << 20
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from stabdiag.errors import UsageError
-from stabdiag.fleet.elsewhere import listed
 from stabdiag.readers.event_files import is_event_file
-from stabdiag.readers.remote import remote_uri
 from stabdiag.readers.source import unpacked
+from stabdiag.readers.store import listed, remote_uri
 
 # By their name these are logs: one that can't be read is said.
 TABLES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow"})
@@ -54,8 +54,7 @@ def find(places: Sequence[str]) -> tuple[Found, ...]:
 
 def _at(place: str) -> Iterator[Found]:
     if remote_uri(place):
-        files = listed(remote_uri(place))
-        yield from (Found(f, f == place or _kind(f) == "table") for f in files if _kind(f))
+        yield from _elsewhere(remote_uri(place))
     elif os.path.isdir(place):
         yield from _below(Path(place))
     elif has_magic(place) and not os.path.exists(place):
@@ -84,6 +83,41 @@ def _below(folder: Path) -> Iterator[Found]:
                 yield Found(str(file), sure=kind == "table")
 
 
+def _elsewhere(uri: str) -> Iterator[Found]:
+    """The logs below an address, as those of a folder here."""
+    files = listed(uri)
+    if len(files) == 1 and files[0].uri == uri:
+        yield Found(uri, sure=True)
+        return
+    root = Path(urlsplit(uri).path)
+    inside: dict[Path, list[Path]] = {}
+    for file in files:
+        place = root / file.below
+        if not any(part.startswith(".") for part in Path(file.below).parts):
+            inside.setdefault(place.parent, []).append(place)
+    whole = {folder for folder, some in inside.items() if _is_one_log(folder, some)}
+    said: set[Path] = set()
+    for file in files:
+        place = root / file.below
+        one_log = next((f for f in reversed(place.parents) if f in whole), None)
+        if one_log is not None and one_log not in said:
+            said.add(one_log)
+            above = len(place.relative_to(one_log).parts)
+            yield Found(_above(file.uri, above), sure=True)
+        elif (
+            one_log is None
+            and place in inside.get(place.parent, ())
+            and (kind := _kind(place.name))
+        ):
+            yield Found(file.uri, sure=kind == "table")
+
+
+def _above(uri: str, levels: int) -> str:
+    """The address of a folder so many levels above a file."""
+    parts = urlsplit(uri)
+    return parts._replace(path=PurePosixPath(parts.path).parents[levels - 1].as_posix()).geturl()
+
+
 def _is_one_log(folder: Path, files: Sequence[Path]) -> bool:
     """Whether the files of a folder are one run's: event files, or a metric each."""
     if any(_kind(file.name) == "table" for file in files):
@@ -95,5 +129,5 @@ def _is_one_log(folder: Path, files: Sequence[Path]) -> bool:
 
 def _kind(name: str) -> str:
     """Return "table", "maybe" or "" (no log) by a file's name."""
-    suffix = PurePosixPath(unpacked(name.partition("?")[0].lower())).suffix
+    suffix = PurePosixPath(unpacked(name.lower())).suffix
     return "table" if suffix in TABLES else "maybe" if suffix in MAYBE else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from stabdiag.errors import ManyRunsError, StabdiagError
 from stabdiag.fleet.rows import FleetRow, row_of
 from stabdiag.model import NOT_AS_WRITTEN
-from stabdiag.readers.remote import remote_uri
+from stabdiag.readers.store import remote_uri
 from stabdiag.settings import Settings
 
 Judge = Callable[[str | None], FleetRow]

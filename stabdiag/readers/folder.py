@@ -17,9 +17,9 @@ from stabdiag.readers.event_files import is_event_file, read_event_folder
 from stabdiag.readers.series_name import series_name
 from stabdiag.readers.source import open_source
 
-_MOST_FILES = 5000
+MOST_FILES = 5000
 _LISTED = 10
-_LOG_SUFFIXES = (
+LOG_SUFFIXES = (
     ".csv",
     ".tsv",
     ".json",
@@ -56,9 +56,9 @@ def read_folder(folder: Path) -> LogTable:
         InputError: there are no such files; logs of other kinds in the folder are named.
     """
     files = _files(folder)
-    if len(files) > _MOST_FILES:
+    if len(files) > MOST_FILES:
         raise InputError(
-            f"{folder}: a folder of more than {_MOST_FILES} files",
+            f"{folder}: a folder of more than {MOST_FILES} files",
             "name the folder of one run's metrics",
         )
     events = [file for file in files if is_event_file(file)]
@@ -201,7 +201,7 @@ def _wall(metrics: Sequence[Metric], row_of: Sequence[I64], rows: int) -> F64 | 
 
 
 def _no_metrics(folder: Path, files: Sequence[Path]) -> InputError:
-    names = [str(file.relative_to(folder)) for file in files if file.suffix in _LOG_SUFFIXES]
+    names = [str(file.relative_to(folder)) for file in files if file.suffix in LOG_SUFFIXES]
     if not names:
         return InputError(f"{folder}: a folder without a log", "name the log that the run wrote")
     shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 from stabdiag.cli.main import main
 from stabdiag.errors import InputError
+from stabdiag.fleet.find import find
 from stabdiag.readers import read_log
-from stabdiag.readers.remote import remote_uri
+from stabdiag.readers.store import remote_uri, stamp
 
 ROWS = 300
 LOG = "step,loss,grad_norm\n" + "".join(f"{i},{4 - i / 100},1.5\n" for i in range(ROWS))
-OBJECTS = {"/bucket/run.csv": LOG.encode(), "/bucket/empty.csv": b""}
+METRIC = "Wall time,Step,Value\n" + "".join(f"{i},{i},{4 - i / 100}\n" for i in range(ROWS))
+FOLDER = {
+    "/bucket/runs/a/loss.csv": METRIC.encode(),
+    "/bucket/runs/a/train/grad_norm.csv": METRIC.encode(),
+    "/bucket/runs/a/model.safetensors": bytes(1000),
+    "/bucket/runs/a/.cache/lr.csv": METRIC.encode(),
+    "/bucket/runs/b/metrics/loss": "".join(
+        f"{i} {4 - i / 100} {i}\n" for i in range(ROWS)
+    ).encode(),
+    "/bucket/runs/b/metrics/grad_norm": "".join(f"{i} 1.5 {i}\n" for i in range(ROWS)).encode(),
+    "/bucket/runs/c.csv": LOG.encode(),
+}
+OBJECTS = {"/bucket/run.csv": LOG.encode(), "/bucket/empty.csv": b""} | FOLDER
+ASKED: list[str] = []  # paths of the objects that were read
 FORBIDDEN = "/bucket/secret.csv"
 
 
@@ -33,7 +48,12 @@ class Store(BaseHTTPRequestHandler):
         self.answer(body=True)
 
     def answer(self, *, body: bool) -> None:
-        path = self.path.partition("?")[0]
+        path, _, query = self.path.partition("?")
+        if "list-type=2" in query:
+            self.list_objects({key: value[0] for key, value in parse_qs(query).items()})
+            return
+        if body:
+            ASKED.append(path)
         data = OBJECTS.get(path, b"")
         status = 403 if path == FORBIDDEN else 200 if path in OBJECTS else 404
         span = self.headers.get("Range", "")
@@ -51,6 +71,27 @@ class Store(BaseHTTPRequestHandler):
         self.end_headers()
         if body:
             self.wfile.write(data)
+
+    def list_objects(self, query: Mapping[str, str]) -> None:
+        """Answer ListObjectsV2."""
+        keys = [path.removeprefix("/bucket/") for path in sorted(OBJECTS)]
+        keys = [key for key in keys if key.startswith(query.get("prefix", ""))]
+        contents = "".join(
+            f"<Contents><Key>{key}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified>"
+            f"<ETag>1</ETag><Size>{len(OBJECTS['/bucket/' + key])}</Size></Contents>"
+            for key in keys
+        )
+        answer = (
+            '<?xml version="1.0" encoding="UTF-8"?>'
+            '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
+            f"<KeyCount>{len(keys)}</KeyCount><IsTruncated>false</IsTruncated>{contents}"
+            "</ListBucketResult>"
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing on standard error."""
@@ -117,6 +158,42 @@ def test_from_an_object_store(s3: str) -> None:
     table = read_log([uri])
     assert (table.rows, table.files) == (ROWS, (uri,))
     assert table.load(["loss"])["loss"].value[0] == 4.0
+
+
+def test_a_folder_of_an_object_store_is_one_run(s3: str) -> None:
+    ASKED.clear()
+    table = read_log([f"s3://bucket/runs/a{s3}"])
+    assert table.names == ("step", "Wall time", "loss", "grad_norm")
+    assert table.rows == ROWS
+    assert table.load(["loss"])["loss"].value[0] == 4.0
+    assert not any("safetensors" in path or ".cache" in path for path in ASKED)
+    assert all(file.startswith("s3://bucket/runs/a") for file in table.files)
+
+
+def test_a_folder_that_holds_several_runs_names_the_address(s3: str) -> None:
+    with pytest.raises(InputError, match=r"c\.csv") as caught:
+        read_log([f"s3://bucket/runs{s3}"])
+    assert caught.value.what.startswith("s3://bucket/runs")
+    assert "/tmp" not in caught.value.what
+
+
+def test_a_survey_finds_the_runs_of_an_object_store(s3: str) -> None:
+    found = [one.log for one in find([f"s3://bucket/runs{s3}"])]
+    assert found == [
+        f"s3://bucket/runs/{name}{s3}"
+        for name in ("a/loss.csv", "a/train/grad_norm.csv", "b/metrics", "c.csv")
+    ]
+
+
+def test_a_folder_is_known_again_until_a_file_in_it_changes(
+    s3: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = f"s3://bucket/runs/b/metrics{s3}"
+    before = stamp(uri)
+    assert before
+    assert stamp(uri) == before
+    monkeypatch.setitem(OBJECTS, "/bucket/runs/b/metrics/loss", b"0 4.0 0\n")
+    assert stamp(uri) != before
 
 
 def test_from_the_web(web: str) -> None:

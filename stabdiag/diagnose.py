@@ -22,7 +22,7 @@ from stabdiag.findings import (
 from stabdiag.model import Run
 from stabdiag.settings import Settings
 from stabdiag.steps import alignment, batch, initialization, layers, logging, numerics, parameters
-from stabdiag.steps.heat_map import heat_maps
+from stabdiag.steps.heat_map import heat_maps, layer_cells
 from stabdiag.steps.layer_moment import layers_at
 from stabdiag.steps.layers import LayersResult
 from stabdiag.steps.outcome import Outcome
@@ -101,7 +101,12 @@ def _report(run: Run, seen: Examination) -> Report:
     timeline, view = seen.timeline, seen.timeline.view
     findings, workflow = _ordered(seen.outcomes, seen.extra)
     attribution = attribute(seen.deciding)
-    monitoring = audit(view)
+    cells = layer_cells(run, seen.layers.cells)
+    monitoring = audit(
+        view,
+        {metric: one.cadence for metric, one in cells.items()},
+        attribution.probability("overflow"),
+    )
     asked = view.settings.layers_at
     verdict = conclude(timeline, seen.layers, attribution, seen.deciding, findings, monitoring)
     return Report(
@@ -116,7 +121,7 @@ def _report(run: Run, seen: Examination) -> Report:
         monitoring=monitoring,
         audit=audit_of(run, monitoring),
         layer_plan=plan(seen.layers, verdict),
-        heat_maps=heat_maps(run, [rank.layer for rank in seen.layers.ranks], seen.layers.cells),
+        heat_maps=heat_maps(cells, [rank.layer for rank in seen.layers.ranks]),
         layer_moment=None if asked is None else layers_at(run, asked),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),

@@ -81,6 +81,16 @@ class LogTable:
     detection: str = ""
 
 
+def cadence_of(step: I64) -> int:
+    """Median difference of sorted steps [N] where they rise; 1 when unknown."""
+    gaps = np.diff(step)
+    gaps = gaps[gaps > 0]
+    if not gaps.size:
+        return 1
+    even = gaps[0] == gaps[-1] and gaps.min() == gaps.max()
+    return max(1, int(gaps[0] if even else np.median(gaps)))
+
+
 @dataclass(frozen=True)
 class Series:
     """One metric over steps: only the points that were logged, shape [N] each, N points.
@@ -107,14 +117,7 @@ class Series:
     @cached_property
     def cadence(self) -> int:
         """Usual number of steps between two points: the median difference, 1 when unknown."""
-        if self.step.size < 2:
-            return 1
-        gaps = np.diff(self.step)
-        gaps = gaps[gaps > 0]
-        if not gaps.size:
-            return 1
-        even = gaps[0] == gaps[-1] and gaps.min() == gaps.max()
-        return max(1, int(gaps[0] if even else np.median(gaps)))
+        return cadence_of(self.step)
 
     @property
     def non_finite(self) -> int:

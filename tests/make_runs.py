@@ -152,7 +152,7 @@ def run_from(
 
     def blocks(metric: str) -> Iterator[LayerBlock]:
         if metric in grids:
-            yield _block(metric, grids[metric], step[~gone], ~gone)
+            yield _block(metric, grids[metric], step, ~gone)
 
     return Run(
         name=name,
@@ -209,8 +209,9 @@ def _block(
     value = np.asarray([[np.nan if c is None else c for c in column] for column in cells]).T
     logged = np.asarray([[c is not None for c in column] for column in cells]).T
     columns = tuple(f"{metric}/{layer}" for layer in grid)
+    rows = keep & logged.any(axis=1)
     return LayerBlock(
-        metric, tuple(grid), columns, step, value[keep].astype(np.float64), logged[keep]
+        metric, tuple(grid), columns, step[rows], value[rows].astype(np.float64), logged[rows]
     )
 
 

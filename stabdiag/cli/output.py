@@ -22,7 +22,9 @@ def view_for(*, color: bool, to_file: bool) -> View:
     if to_file:
         return View(width=PIPED_WIDTH)
     terminal = sys.stdout.isatty()
-    columns = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if terminal else PIPED_WIDTH
+    # COLUMNS is exported by those alone who want that width; a shell keeps its own to itself.
+    asked = terminal or "COLUMNS" in os.environ
+    columns = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if asked else PIPED_WIDTH
     return View(
         width=min(WIDEST, max(NARROWEST, columns)),
         color=color and terminal and _terminal_has_color(),

@@ -49,6 +49,8 @@ AUDIT_POINTS: Mapping[str, float] = {
     "layers": 10.0,
     "batch": 10.0,
 }
+# Beside them where the run is fp16 or overflow is in question; the score stays of 100.
+OVERFLOW_POINTS: Mapping[str, float] = {"loss_scale": 10.0, "activation_max": 5.0}
 # What is there but less than it should be keeps this share of its points.
 AUDIT_SHARES: Mapping[str, float] = {
     "ok": 1.0,
@@ -62,7 +64,8 @@ AUDIT_SHARES: Mapping[str, float] = {
 }
 AUDIT_SCORED = (
     "Points of 100: all of a metric's where it is logged as asked, half where it is sparse, "
-    "averaged, partial or short, a quarter after clipping."
+    "averaged, partial or short, a quarter after clipping. Loss scale and activation maxima count "
+    "where the run is fp16 or overflow is in question."
 )
 MISSING_METRIC = Rule(
     id="SD703",
@@ -73,7 +76,21 @@ MISSING_METRIC = Rule(
     what="A metric of the minimum monitoring is missing, sparse or not finite.",
     why_bad="Each gap makes some causes undecidable.",
     advice="Add the metric; `stabdiag audit` says what each gap costs.",
-    thresholds=(Threshold("param_every", 200, "steps", "handbook: each 100-200 steps"),),
+    thresholds=(
+        Threshold("param_every", 200, "steps", "handbook: each 100-200 steps"),
+        Threshold(
+            "layer_every",
+            10,
+            "steps",
+            "as the recorder logs them: within that it can't be told which layer left first",
+        ),
+        Threshold(
+            "overflow_in_question",
+            0.1,
+            "probability of overflow",
+            "below it a loss scale would hardly change the verdict",
+        ),
+    ),
     sources=("handbook, what to log",),
 )
 DATA_LEFT_OUT = Rule(

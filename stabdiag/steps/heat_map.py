@@ -17,21 +17,24 @@ _METRICS = ("grad_norm", "param_norm", "activation_max")
 _BAD = ("", "NaN", "Inf")
 
 
-def heat_maps(
-    run: Run, ranked: Sequence[str], gathered: Mapping[str, Cells] | None = None
-) -> tuple[HeatMap, ...]:
-    """Return the map of each per-layer metric that is logged; `ranked` layers are kept first.
-
-    `gathered` has the cells of the metrics that were read before; the others are read here.
-    """
-    known = gathered or {}
-    made = []
+def layer_cells(run: Run, gathered: Mapping[str, Cells]) -> dict[str, Cells]:
+    """The cells of each per-layer metric that is drawn: those `gathered` before, others read."""
+    found: dict[str, Cells] = {}
     for metric in _METRICS:
         if run.layers.get(metric):
-            cells = known.get(metric) or _read(run, metric)
-            if cells is not None and cells.edges.size > 1 and cells.layers:
-                made.append(_map(metric, cells, ranked))
-    return tuple(made)
+            cells = gathered.get(metric) or _read(run, metric)
+            if cells is not None:
+                found[metric] = cells
+    return found
+
+
+def heat_maps(cells: Mapping[str, Cells], ranked: Sequence[str]) -> tuple[HeatMap, ...]:
+    """Return the map of each per-layer metric that is logged; `ranked` layers are kept first."""
+    return tuple(
+        _map(metric, one, ranked)
+        for metric, one in cells.items()
+        if one.edges.size > 1 and one.layers
+    )
 
 
 def _read(run: Run, metric: str) -> Cells | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stabdiag.model import F64, I64, LayerBlock, Mask, Run
+from stabdiag.model import F64, I64, LayerBlock, Mask, Run, cadence_of
 from stabdiag.signals.median import median
 
 CELLS = 96  # ranges of steps
@@ -27,13 +27,14 @@ class Cells:
     `level` is the base-10 logarithm of the value over the layer's own median, of the point in the
     cell that is farthest from it: -Inf for a value of zero, NaN without a finite value. `bad` is
     `NAN` or `INF` where a logged point was that, else 0. Four bytes and one a cell: they are held
-    for all layers.
+    for all layers. `cadence` is the usual number of steps between two logged rows.
     """
 
     layers: tuple[str, ...]
     edges: I64
     level: F32
     bad: I8
+    cadence: int = 1
 
 
 def edges_of(run: Run) -> I64:
@@ -62,7 +63,7 @@ def cells_of(block: LayerBlock, edges: I64, usual: F64) -> Cells:
             nan = np.logical_or.reduceat(odd & np.isnan(x), start, axis=0)
             inf = np.logical_or.reduceat(odd & np.isinf(x), start, axis=0)
             bad[:, filled] = np.where(inf, INF, np.where(nan, NAN, 0)).T
-    return Cells(block.layers, edges, level, bad)
+    return Cells(block.layers, edges, level, bad, cadence_of(block.step))
 
 
 def joined(parts: Sequence[Cells]) -> Cells:
@@ -72,6 +73,7 @@ def joined(parts: Sequence[Cells]) -> Cells:
         edges=parts[0].edges,
         level=np.concatenate([part.level for part in parts]),
         bad=np.concatenate([part.bad for part in parts]),
+        cadence=min(part.cadence for part in parts),
     )
 
 

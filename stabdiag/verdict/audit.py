@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from stabdiag.findings import Audit, AuditItem, MonitorItem
 from stabdiag.model import Run
-from stabdiag.rules.monitoring import AUDIT_POINTS, AUDIT_SHARES
+from stabdiag.rules.monitoring import AUDIT_POINTS, AUDIT_SHARES, OVERFLOW_POINTS
 from stabdiag.verdict.logging_lines import FRAMEWORKS, lines_for
+from stabdiag.verdict.monitoring import every_steps
 
 _ASKED = {
     "loss": "every step",
@@ -16,7 +17,9 @@ _ASKED = {
     "lr": "every step",
     "grad_param_ratio": "with the grad norm",
     "val_loss": "now and then",
-    "layers": "grad and parameter norm of each layer",
+    "layers": "of each, grad norm every 10 steps, parameter norm every 100 to 200",
+    "loss_scale": "every step, in fp16",
+    "activation_max": "of each layer, every 10 steps",
     "batch": "data indices or statistics of each batch",
 }
 _UNDECIDABLE = {
@@ -27,8 +30,11 @@ _UNDECIDABLE = {
     "grad_param_ratio": "whether updates are too large for their weights",
     "val_loss": "overfitting against a shift of the data",
     "layers": "which layer it is (step 4)",
+    "loss_scale": "under fp16, skipped steps (normal) against a collapse of the scale",
+    "activation_max": "which activation overflowed first, and how near the others are (step 3)",
     "batch": "which batch it was (step 2)",
 }
+_POINTS = {**AUDIT_POINTS, **OVERFLOW_POINTS}
 _LIGHTNING_STARTS = ("lr-", "grad_2.0_norm")  # LearningRateMonitor, utilities.grad_norm
 _HF_COLUMNS = ("learning_rate", "eval_loss", "train_runtime", "num_input_tokens_seen")
 
@@ -36,12 +42,12 @@ _HF_COLUMNS = ("learning_rate", "eval_loss", "train_runtime", "num_input_tokens_
 def audit_of(run: Run, monitoring: Sequence[MonitorItem]) -> Audit:
     """Score what the run logs against the minimum monitoring of the handbook.
 
-    The score is the share of `AUDIT_POINTS` that is there, of 100; a metric that is logged but
-    sparse, averaged or after clipping counts in part. What is logged beside them (the loss scale)
-    has no points.
+    The score is the share of `AUDIT_POINTS`, and of `OVERFLOW_POINTS` where those are asked for,
+    that is there, of 100; a metric that is logged but sparse, averaged or after clipping counts in
+    part.
     """
     framework = _framework(run)
-    items = tuple(_item(item, framework) for item in monitoring if item.metric in AUDIT_POINTS)
+    items = tuple(_item(item, framework) for item in monitoring)
     most = sum(item.of for item in items)
     score = round(100 * sum(item.points for item in items) / most) if most else 0
     gaps = [item.metric for item in items if item.status != "ok"]
@@ -54,7 +60,7 @@ def audit_of(run: Run, monitoring: Sequence[MonitorItem]) -> Audit:
 
 
 def _item(item: MonitorItem, framework: str) -> AuditItem:
-    of = AUDIT_POINTS[item.metric]
+    of = _POINTS[item.metric]
     return AuditItem(
         metric=item.metric,
         asked=_ASKED[item.metric],
@@ -67,9 +73,9 @@ def _item(item: MonitorItem, framework: str) -> AuditItem:
 
 
 def _found(item: MonitorItem) -> str:
-    every = ""
-    if item.cadence is not None:
-        every = "every step" if item.cadence == 1 else f"every {item.cadence} steps"
+    every = every_steps(item.cadence) if item.cadence is not None else ""
+    if item.metric == "layers" and item.status in ("ok", "sparse"):
+        return item.advice
     if item.status == "ok":
         return every or item.advice or "logged"
     if item.status == "sparse":
@@ -94,6 +100,10 @@ def _cost(item: MonitorItem, framework: str) -> str:
         return f"a lead of less than {item.cadence} steps can't be seen, nor a spike in between" + (
             "; the Trainer logs the mean over them: an onset is blurred" if mean else ""
         )
+    if item.status == "sparse" and item.metric == "layers":
+        return "between these steps can't be told: when a layer left, and which was first"
+    if item.status == "partial" and item.metric == "activation_max":
+        return f"can't be told: {undecidable}"
     if item.status == "short":
         return "too few points to judge by: log it more often, or a longer run"
     if item.status == "partial":

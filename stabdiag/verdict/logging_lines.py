@@ -9,6 +9,11 @@ FRAMEWORKS = ("pytorch", "hf", "lightning")
 # In the order in which they stand in the loop: after backward(), after step(), at the end.
 _PYTORCH: Mapping[str, tuple[str, ...]] = {
     "loss": ('row["loss"] = loss.item()',),
+    "loss_scale": ('row["loss_scale"] = scaler.get_scale()  # of GradScaler, in fp16',),
+    "activation_max": (
+        "if step % 10 == 0:",
+        '    row |= {f"activation_max/{n}": v.item() for n, v in maxima.items()}',
+    ),
     "layers": (
         "for name, p in model.named_parameters():  # before clipping",
         "    if p.grad is not None and step % 10 == 0:",
@@ -31,6 +36,20 @@ _PYTORCH: Mapping[str, tuple[str, ...]] = {
         '    row["val_loss"] = evaluate(model)  # your own evaluation',
     ),
 }
+# Once, before the loop: the largest output of each module.
+_PYTORCH_HOOKS = (
+    "# once, before the loop",
+    "maxima = {}",
+    "def keep_maximum(name):",
+    "    def hook(module, inputs, output):",
+    "        if torch.is_tensor(output):",
+    "            maxima[name] = output.detach().abs().max()",
+    "    return hook",
+    "for name, module in model.named_modules():",
+    '    module.register_forward_hook(keep_maximum(name or "model"))',
+)
+# Gradients are scaled until then; a loop that does it already must not do it twice.
+_UNSCALE = "scaler.unscale_(optimizer)  # once a step, before any norm"
 _HF_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "loss": (
         '    logging_strategy="steps",',
@@ -44,7 +63,7 @@ _LIGHTNING_STEP: Mapping[str, tuple[str, ...]] = {
     "batch": ('    self.log("batch_idx", float(batch_idx), on_step=True)',),
 }
 # What a callback of the recorder brings; the Trainers have no option for it.
-_RECORDED = ("param_norm", "grad_param_ratio", "layers", "batch")
+_RECORDED = ("param_norm", "grad_param_ratio", "layers", "batch", "loss_scale", "activation_max")
 
 
 def lines_for(framework: str, gaps: Sequence[str]) -> tuple[str, ...]:
@@ -57,8 +76,11 @@ def _pytorch(gaps: Sequence[str]) -> tuple[str, ...]:
     if "grad_param_ratio" in wanted:  # it follows from the two norms
         wanted |= {"grad_norm", "param_norm"}
     lines = [line for name, its in _PYTORCH.items() if name in wanted for line in its]
+    norms = bool(wanted & {"grad_norm", "layers"})
     return (
+        *(_PYTORCH_HOOKS if "activation_max" in wanted else ()),
         "# after loss.backward(), before optimizer.step()",
+        *((_UNSCALE,) if norms and "loss_scale" in wanted else ()),
         'row = {"step": step}',
         *lines,
         'print(json.dumps(row), file=log, flush=True)  # log = open("run.jsonl", "a")',
@@ -74,7 +96,7 @@ def _hugging_face(gaps: Sequence[str]) -> tuple[str, ...]:
     if wanted & set(_RECORDED):
         lines += [
             "from stabdiag.recorder import HuggingFaceRecorder",
-            'trainer.add_callback(HuggingFaceRecorder("run.jsonl"))',
+            f"trainer.add_callback(HuggingFaceRecorder({_recorder_arguments(gaps)}))",
         ]
     return tuple(lines)
 
@@ -101,9 +123,13 @@ def _lightning(gaps: Sequence[str]) -> tuple[str, ...]:
     if "lr" in gaps:
         lines.append("from lightning.pytorch.callbacks import LearningRateMonitor")
         callbacks.append('LearningRateMonitor(logging_interval="step")')
-    if {"param_norm", "grad_param_ratio", "layers"} & set(gaps):
+    if (set(_RECORDED) - {"batch"}) & set(gaps):
         lines.append("from stabdiag.recorder import LightningRecorder")
-        callbacks.append('LightningRecorder("run.jsonl")')
+        callbacks.append(f"LightningRecorder({_recorder_arguments(gaps)})")
     inside = ["    callbacks=[", *(f"        {c}," for c in callbacks), "    ],"]
     inside = inside if callbacks else []
     return (*lines, "Trainer(", "    log_every_n_steps=1,", *inside, ")")
+
+
+def _recorder_arguments(gaps: Sequence[str]) -> str:
+    return '"run.jsonl"' + (", activations=True" if "activation_max" in gaps else "")

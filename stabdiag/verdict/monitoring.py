@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from stabdiag.findings import MonitorItem
@@ -19,6 +21,7 @@ COST = {
     "layers": "without per-layer norms no layer can be named",
     "batch": "without data indices or batch statistics the triggering batch can't be found",
     "loss_scale": "needed under fp16 only: without it skipped steps can't be told from a collapse",
+    "activation_max": "without it the tensor that overflowed first can't be told",
     "val_loss": "without it overfitting and a data shift look alike",
 }
 
@@ -27,14 +30,26 @@ COST = {
 _LEAST_POINTS = {"param_norm": 2, "val_loss": 1}
 
 
-def audit(view: View) -> tuple[MonitorItem, ...]:
-    """Check the run's log against the minimum monitoring of the handbook."""
-    items = [_series(view, "loss"), _series(view, "grad_norm"), _param_norm(view)]
-    items += [_series(view, "lr"), _ratio(view)]
+def audit(view: View, layers_every: Mapping[str, int], overflow: float) -> tuple[MonitorItem, ...]:
+    """Check the run's log against the minimum monitoring of the handbook.
+
+    Args:
+        view: the run.
+        layers_every: steps between two rows of each per-layer metric that is logged.
+        overflow: probability of that cause. Where it is in question, or the run is in fp16, the
+            loss scale and the activation maxima are asked for too.
+    """
+    items = [_series(view, "loss"), _series(view, "grad_norm"), _param_norm(view, layers_every)]
+    items += [_series(view, "lr"), _ratio(view, layers_every)]
     items.append(_series(view, "val_loss"))
-    if view.scale is not None:
+    in_question = overflow >= view.limits(MISSING_METRIC, "overflow_in_question")
+    precision = _precision(view)
+    if view.scale is not None or precision == "fp16" or (in_question and not precision):
         items.append(_series(view, "loss_scale"))
-    items.append(_layers(view))
+    activations = _activations(view, layers_every)
+    if activations.status != "missing" or precision == "fp16" or in_question:
+        items.append(activations)
+    items.append(_layers(view, layers_every))
     batch = view.run.batch
     items.append(
         MonitorItem("batch", "ok", None, "")
@@ -42,6 +57,14 @@ def audit(view: View) -> tuple[MonitorItem, ...]:
         else MonitorItem("batch", "missing", None, COST["batch"])
     )
     return tuple(items)
+
+
+def _precision(view: View) -> str:
+    """What the log itself says the run computed in: "fp16", "other", or "" where it says nothing."""
+    said = {name: view.run.facts.get(name, "").lower() for name in ("fp16", "bf16")}
+    if view.scale is not None or said["fp16"] == "true":
+        return "fp16"
+    return "other" if said["bf16"] == "true" else ""
 
 
 def _series(view: View, name: str) -> MonitorItem:
@@ -64,21 +87,62 @@ def _series(view: View, name: str) -> MonitorItem:
     return MonitorItem(name, "ok", t.cadence, "")
 
 
-def _param_norm(view: View) -> MonitorItem:
+def _param_norm(view: View, layers_every: Mapping[str, int]) -> MonitorItem:
     """The handbook asks for that of each weight matrix: it may stand for the one of all."""
-    if view.param is None and view.run.layers.get("param_norm"):
-        return MonitorItem("param_norm", "ok", None, "logged for each layer")
-    return _series(view, "param_norm")
+    every = layers_every.get("param_norm")
+    if view.param is not None or every is None:
+        return _series(view, "param_norm")
+    if every > view.limits(MISSING_METRIC, "param_every"):
+        return MonitorItem("param_norm", "sparse", every, _sparse("param_norm", every))
+    return MonitorItem("param_norm", "ok", every, "logged for each layer")
 
 
-def _layers(view: View) -> MonitorItem:
+def _layers(view: View, layers_every: Mapping[str, int]) -> MonitorItem:
+    """The norms of each layer, and how often each of the two."""
     there = [metric for metric in LAYER_METRICS if view.run.layers.get(metric)]
     if not there:
         return MonitorItem("layers", "missing", None, COST["layers"])
     lacking = [name for name in ("grad_norm", "param_norm") if name not in there]
-    if not lacking:
-        return MonitorItem("layers", "ok", None, "")
-    return MonitorItem("layers", "partial", None, f"no {' and no '.join(lacking)} of each layer")
+    if lacking:
+        text = f"no {' and no '.join(lacking)} of each layer"
+        return MonitorItem("layers", "partial", None, "; ".join((text, *_each(layers_every))))
+    limits = {
+        "grad_norm": view.limits(MISSING_METRIC, "layer_every"),
+        "param_norm": view.limits(MISSING_METRIC, "param_every"),
+    }
+    sparse = any(layers_every.get(metric, 1) > limit for metric, limit in limits.items())
+    return MonitorItem(
+        "layers",
+        "sparse" if sparse else "ok",
+        layers_every.get("grad_norm"),
+        ", ".join(_each(layers_every)),
+    )
+
+
+def _each(layers_every: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(
+        f"{metric.replace('_', ' ')} {every_steps(cadence)}"
+        for metric, cadence in layers_every.items()
+        if metric in ("grad_norm", "param_norm")
+    )
+
+
+def every_steps(cadence: int) -> str:
+    """A cadence in words."""
+    return "every step" if cadence == 1 else f"every {cadence} steps"
+
+
+def _activations(view: View, layers_every: Mapping[str, int]) -> MonitorItem:
+    name = "activation_max"
+    every = layers_every.get(name)
+    if every is not None:
+        sparse = every > view.limits(MISSING_METRIC, "layer_every")
+        text = _sparse(name, every) if sparse else ""
+        return MonitorItem(name, "sparse" if sparse else "ok", every, text)
+    whole = track(view.run, name)
+    if whole is None:
+        return MonitorItem(name, "missing", None, COST[name])
+    return MonitorItem(name, "partial", whole.cadence, "one maximum for all layers")
 
 
 def _post_clip() -> str:
@@ -91,7 +155,7 @@ def _sparse(name: str, cadence: int) -> str:
     return f"every {cadence} steps: {COST[name]}"
 
 
-def _ratio(view: View) -> MonitorItem:
+def _ratio(view: View, layers_every: Mapping[str, int]) -> MonitorItem:
     logged = _series(view, "grad_param_ratio")
     if logged.status == "ok":
         return logged
@@ -100,7 +164,8 @@ def _ratio(view: View) -> MonitorItem:
             "grad_param_ratio", "ok", view.param.cadence, "derived from the two norms"
         )
     if view.run.layers.get("grad_norm") and view.run.layers.get("param_norm"):
-        return MonitorItem("grad_param_ratio", "ok", None, "derived for each layer")
+        every = max(layers_every.get(name, 1) for name in ("grad_norm", "param_norm"))
+        return MonitorItem("grad_param_ratio", "ok", every, "derived for each layer")
     return logged
 
 
@@ -111,6 +176,7 @@ def settling(items: tuple[MonitorItem, ...], cause: str) -> tuple[str, ...]:
     learning rate, then the batch statistics; overflow asks for the loss scale first.
     """
     gaps = {i.metric: i.status for i in items if i.status not in ("ok",)}
+    again = " more often" if gaps.get("layers") == "sparse" else ""
     texts = {
         "param_norm": "the parameter norm at every step (a broken state or a too large update "
         "moves it, a bad batch does not)",
@@ -118,12 +184,12 @@ def settling(items: tuple[MonitorItem, ...], cause: str) -> tuple[str, ...]:
         "grad_norm": "the grad norm before clipping, at every step",
         "batch": "the data indices and statistics of each batch",
         "loss": "the loss at every step",
-        "layers": "grad and parameter norms of each layer",
+        "layers": f"grad and parameter norms of each layer{again}",
     }
     wanted = [
         texts[m] for m in ("loss", "grad_norm", "param_norm", "lr", "batch", "layers") if m in gaps
     ]
-    if cause == "overflow" and "loss_scale" not in {i.metric for i in items}:
+    if cause == "overflow" and ("loss_scale", "ok") not in {(i.metric, i.status) for i in items}:
         wanted.insert(0, "the loss scale and the activation maxima of each layer")
     if not wanted:
         wanted = [

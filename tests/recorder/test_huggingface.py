@@ -19,7 +19,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 import stabdiag
 from stabdiag.recorder import HuggingFaceRecorder
-from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.rules.monitoring import AUDIT_POINTS, OVERFLOW_POINTS
 from stabdiag.verdict.logging_lines import lines_for
 from tests.recorder import loops
 
@@ -175,7 +175,7 @@ def test_the_lines_of_the_audit_close_the_gaps(
 ) -> None:
     """They stand in the script as they are: the arguments first, the callback at the Trainer."""
     monkeypatch.chdir(tmp_path)
-    code = "\n".join(lines_for("hf", list(AUDIT_POINTS)))
+    code = "\n".join(lines_for("hf", [*AUDIT_POINTS, *OVERFLOW_POINTS]))
     arguments, imported, callback = code.partition("from stabdiag.recorder")
     names: dict[str, Any] = {"TrainingArguments": dict}
     exec(arguments, names)

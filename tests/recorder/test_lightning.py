@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 import stabdiag
 from stabdiag.recorder import LightningRecorder
-from stabdiag.rules.monitoring import AUDIT_POINTS
+from stabdiag.rules.monitoring import AUDIT_POINTS, OVERFLOW_POINTS
 from stabdiag.verdict.logging_lines import lines_for
 from tests.recorder.loops import loss_of, norm, tiny_model
 
@@ -189,7 +189,7 @@ def test_the_lines_of_the_audit_close_the_gaps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code = "\n".join(lines_for("lightning", list(AUDIT_POINTS)))
+    code = "\n".join(lines_for("lightning", [*AUDIT_POINTS, *OVERFLOW_POINTS]))
     said = (
         'self.log("train_loss", loss, on_step=True)',
         'self.log("batch_idx", float(batch_idx), on_step=True)',

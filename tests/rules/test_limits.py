@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -110,6 +111,22 @@ def two_loud_layers(other: str, times: float) -> Run:
 
 
 # where the bad and good logs of a rule can't show a limit
+def layers_every_ten_steps() -> Run:
+    return run_from(
+        healthy(400),
+        layers={
+            name: [v if t % 10 == 0 else None for t, v in enumerate(cells)]
+            for name, cells in healthy_layers(400).items()
+        },
+    )
+
+
+def a_loss_of_nan() -> Run:
+    columns = healthy(400)
+    columns["loss"] = [v if t < 300 else math.nan for t, v in enumerate(columns["loss"])]
+    return run_from(columns)
+
+
 EXTRA: dict[str, Callable[[], Run]] = {
     "SD101.false_alarms": a_lone_spike_within_the_noise,
     "SD101.joint_score": a_spike_beside_the_grad_norms,
@@ -122,6 +139,8 @@ EXTRA: dict[str, Callable[[], Run]] = {
     "SD402.min_of_first": lambda: two_loud_layers("h.2.attn.c_proj.weight", 25.0),
     "SD501.min_uniform_ratio": a_start_with_a_known_vocabulary,
     "SD501.min_fall": a_transient_of_both,
+    "SD703.layer_every": layers_every_ten_steps,
+    "SD703.overflow_in_question": a_loss_of_nan,
     "SD706.floor": a_rate_near_its_floor,
 }
 

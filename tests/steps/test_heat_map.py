@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from stabdiag.diagnose import diagnose
+from stabdiag.drawings import HeatMap
+from stabdiag.model import Run
 from stabdiag.reporters.blocks import Drawing
 from stabdiag.reporters.heat_chart import heat_chart
 from stabdiag.reporters.view import View
 from stabdiag.settings import Settings
-from stabdiag.steps.heat_map import MOST_LAYERS, heat_maps
+from stabdiag.steps.heat_map import MOST_LAYERS, layer_cells
+from stabdiag.steps.heat_map import heat_maps as maps_of_cells
 from stabdiag.steps.layer_cells import CELLS
 from tests.make_runs import healthy, healthy_layers, run_from
 
 POINTS = 4000
+
+
+def heat_maps(run: Run, ranked: Sequence[str]) -> tuple[HeatMap, ...]:
+    return maps_of_cells(layer_cells(run, {}), ranked)
 
 
 def layers(count: int = 6) -> dict[str, list[float | None]]:

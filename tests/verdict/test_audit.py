@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 
 from stabdiag.diagnose import diagnose
-from stabdiag.findings import Audit
-from stabdiag.rules.monitoring import AUDIT_POINTS, AUDIT_SCORED, AUDIT_SHARES
+from stabdiag.findings import Audit, AuditItem
+from stabdiag.rules.monitoring import (
+    AUDIT_POINTS,
+    AUDIT_SCORED,
+    AUDIT_SHARES,
+    OVERFLOW_POINTS,
+)
 from stabdiag.settings import Settings
 from stabdiag.verdict.logging_lines import FRAMEWORKS, lines_for
 from tests.command_line import Command
 from tests.make_runs import Columns, healthy, healthy_layers, run_from
 
+POINTS = (*AUDIT_POINTS, *OVERFLOW_POINTS)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -104,17 +110,86 @@ def test_a_norm_after_clipping_is_no_evidence() -> None:
     assert "clip value" in cost(audit(columns), "grad_norm")
 
 
+def every(steps: int, columns: Columns) -> Columns:
+    return {
+        name: [v if t % steps == 0 else None for t, v in enumerate(cells)]
+        for name, cells in columns.items()
+    }
+
+
+def item(seen: Audit, metric: str) -> AuditItem | None:
+    return next((one for one in seen.items if one.metric == metric), None)
+
+
+@pytest.mark.parametrize(
+    ("grad", "param", "status"),
+    [(1, 100, "ok"), (10, 200, "ok"), (20, 100, "sparse"), (10, 400, "sparse")],
+)
+def test_how_often_each_norm_of_the_layers_is_logged(grad: int, param: int, status: str) -> None:
+    full = healthy_layers(1200)
+    layers = every(grad, {n: v for n, v in full.items() if n.startswith("grad_norm/")})
+    layers |= every(param, {n: v for n, v in full.items() if n.startswith("param_norm/")})
+    seen = item(audit(healthy(1200), layers=layers), "layers")
+    assert seen is not None
+    assert seen.status == status
+    often = "every step" if grad == 1 else f"every {grad} steps"
+    assert seen.found == f"grad norm {often}, param norm every {param} steps"
+    assert ("which was first" in seen.cost) == (status == "sparse")
+
+
+def test_sparse_layer_norms_do_not_stand_for_the_parameter_norm() -> None:
+    columns = {name: cells for name, cells in healthy(1200).items() if name != "param_norm"}
+    seen = item(audit(columns, layers=every(300, healthy_layers(1200))), "param_norm")
+    assert seen is not None
+    assert (seen.status, seen.found) == ("sparse", "every 300 steps")
+
+
+def test_a_quiet_run_is_not_asked_for_its_loss_scale() -> None:
+    seen = audit(healthy(400))
+    assert item(seen, "loss_scale") is None
+    assert item(seen, "activation_max") is None
+
+
+def nan_run(**parts: object) -> Audit:
+    columns = healthy(400)
+    for name in ("loss", "grad_norm"):
+        columns[name] = [v if t < 300 else float("nan") for t, v in enumerate(columns[name])]
+    return audit(columns, **parts)
+
+
+def test_where_overflow_is_in_question_scale_and_activations_count() -> None:
+    seen = nan_run()
+    for metric in OVERFLOW_POINTS:
+        asked = item(seen, metric)
+        assert asked is not None
+        assert (asked.status, asked.points, asked.of) == ("missing", 0, OVERFLOW_POINTS[metric])
+        assert asked.cost
+    assert "scaler.get_scale()" in "\n".join(seen.lines["pytorch"])
+    assert "activations=True" in "\n".join(seen.lines["hf"])
+    layers = every(10, {f"activation_max/h.{i}": [1.0 + i] * 400 for i in range(3)})
+    closed = item(nan_run(layers=layers), "activation_max")
+    assert closed is not None
+    assert (closed.status, closed.found, closed.points) == ("ok", "every 10 steps", closed.of)
+
+
+def test_bf16_has_no_loss_scale_and_fp16_has() -> None:
+    assert item(nan_run(facts={"bf16": "True"}), "loss_scale") is None
+    quiet = audit(healthy(400), facts={"fp16": "True"})
+    assert item(quiet, "loss_scale") is not None
+    assert item(quiet, "activation_max") is not None
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_lines_are_python_whatever_is_missing(framework: str) -> None:
-    for size in range(1, len(AUDIT_POINTS) + 1):
-        for gaps in combinations(AUDIT_POINTS, size):
+    for size in range(1, len(POINTS) + 1):
+        for gaps in combinations(POINTS, size):
             lines = lines_for(framework, gaps)
             assert lines
             assert max(map(len, lines)) <= 79
             ast.parse("\n".join(lines))
 
 
-@pytest.mark.parametrize("gap", AUDIT_POINTS)
+@pytest.mark.parametrize("gap", POINTS)
 def test_the_lines_name_what_is_missing(gap: str) -> None:
     words = {"layers": "grad_norm/", "batch": "sample_ids", "grad_param_ratio": "param_norm"}
     assert words.get(gap, gap) in "\n".join(lines_for("pytorch", [gap]))
@@ -134,3 +209,15 @@ def test_the_command(command: Command) -> None:
     assert "the score is 60" in failed.err
     assert command("audit", log, "--for", "jax").code == 2
     assert command("audit", log, "--min-score", "101").code == 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_the_page_narrows_where_it_is_piped_too(
+    command: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """All but code, which is to be pasted as it is."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    page = command("audit", ROOT / "sample_logs/fp16_overflow.jsonl").out
+    words, _, code = page.partition("Lines to add")
+    assert width - 10 < max(map(len, words.splitlines())) <= width
+    assert max(map(len, code.splitlines())) <= 80

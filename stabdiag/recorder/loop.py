@@ -97,7 +97,9 @@ class Recorder:
         self._activations = ActivationMaxima(model, activations) if activations else None
         self._sink: Sink = open_sink(self._path, part_rows) if self._writer else Nowhere()
         before = self._sink.before
-        self._segment = before.segment + 1 if before else 0
+        # A log of its own that goes on with a run begins with another number than the run did, so
+        # that the restart shows where logs are put behind one another.
+        self._segment = before.segment + 1 if before else max(0, start_step or 0)
         self._next = start_step if start_step is not None else (before.step + 1 if before else 0)
         self._first = True
         self._current: Step | None = None

@@ -96,7 +96,7 @@ def ordered(rows: Rows) -> Ordered:
         bounds = _bounds_by_epoch(rows, state)
         return _assigned(rows, state, bounds)
     _count_on_over_epochs(rows, state)
-    if rows.segment is not None and _falls_where_told(state, _told(rows, state)):
+    if rows.segment is not None and _falls_where_told(rows, state, _told(rows, state)):
         return _assigned(rows, state, _bounds(rows, state))
     if _is_united(rows, state):
         return _sorted(state, united=True)
@@ -122,8 +122,13 @@ def _told(rows: Rows, state: _State) -> I64:
     return np.flatnonzero(np.diff(rows.segment[state.at])) + 1
 
 
-def _falls_where_told(state: _State, told: I64) -> bool:
-    """Whether the step falls at restarts alone: nothing is out of order then."""
+def _falls_where_told(rows: Rows, state: _State, told: I64) -> bool:
+    """Whether the step falls at restarts alone: nothing is out of order then.
+
+    A count of restarts that falls itself is that of logs put behind one another, in any order.
+    """
+    if rows.segment is not None and (np.diff(rows.segment[state.at]) < 0).any():
+        return False
     falls = np.flatnonzero(np.diff(state.step[state.at]) < 0) + 1
     return bool(np.isin(falls, told).all())
 

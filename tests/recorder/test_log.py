@@ -23,6 +23,7 @@ from tests.recorder.conftest import WHY, strict_rows
 
 torch = pytest.importorskip("torch", reason=WHY)
 
+import stabdiag
 from stabdiag.errors import UsageError
 from stabdiag.recorder import Recorder
 from stabdiag.recorder.parquet_parts import ParquetParts, part_paths
@@ -51,6 +52,17 @@ def test_a_log_that_exists_goes_on_in_a_new_segment(tmp_path: Path) -> None:
     train(path, 2, start_step=2)
     expected = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1), (2, 2), (3, 2)]
     assert steps_and_segments(strict_rows(path)) == expected
+
+
+def test_a_log_of_its_own_that_goes_on_with_a_run(tmp_path: Path) -> None:
+    """Put behind that of the first process, it shows where it begins."""
+    train(tmp_path / "a.jsonl", 13)
+    train(tmp_path / "b.jsonl", 12, start_step=13)
+    train(tmp_path / "b.jsonl", 5)
+    both = tmp_path / "both.jsonl"
+    both.write_bytes((tmp_path / "a.jsonl").read_bytes() + (tmp_path / "b.jsonl").read_bytes())
+    run = stabdiag.read_run(both)
+    assert [(s.first_step, s.last_step) for s in run.segments] == [(0, 12), (13, 24), (25, 29)]
 
 
 def test_a_checkpoint_keeps_the_step(tmp_path: Path) -> None:

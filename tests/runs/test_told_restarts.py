@@ -87,6 +87,59 @@ def test_a_run_begun_anew_in_the_same_log_is_another_run() -> None:
     assert found == [(0, 49), (0, 39)]
 
 
+def put_together(*logs: tuple[Sequence[int], Sequence[int]]) -> dict[str, list]:
+    """Several logs of the recorder in one file, as `cat` puts them; layers every ten steps."""
+    step = [s for steps_, _ in logs for s in steps_]
+    first = {sum(len(steps_) for steps_, _ in logs[:k]) for k in range(len(logs))}
+    table = recorded(step, [s for _, counts in logs for s in counts])
+    norm = table["grad_norm/0.weight"]
+    table["grad_norm/0.weight"] = [
+        value if row in first or at % 10 == 0 else NONE
+        for row, (value, at) in enumerate(zip(norm, step, strict=True))
+    ]
+    return table
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        pytest.param([(range(43), [0] * 43), (range(43, 80), [43] * 37)], id="a log each"),
+        pytest.param(
+            [(range(43), [0] * 20 + [1] * 23), (range(43, 80), [0] * 37)], id="counted anew"
+        ),
+        pytest.param(
+            [(range(30), [0] * 30), (range(30, 55), [30] * 25), (range(55, 80), [55] * 25)],
+            id="three",
+        ),
+    ],
+)
+def test_logs_put_behind_one_another_are_restarts(
+    logs: list[tuple[Sequence[int], Sequence[int]]],
+) -> None:
+    run = run_of(put_together(*logs))
+    starts = {s.first_step for s in run.segments}
+    assert {first for log, _ in logs for first in log[:1]} <= starts
+    assert (run.segments[0].first_step, run.segments[-1].last_step) == (0, 79)
+    assert steps(run, "loss") == list(range(80))
+
+
+def test_logs_put_together_in_the_wrong_order_are_sorted() -> None:
+    run = run_of(put_together((range(43, 80), [43] * 37), (range(43), [0] * 43)))
+    assert steps(run, "loss") == list(range(80))
+    assert any("out of order" in note.text for note in run.notes)
+
+
+def test_a_later_log_may_overwrite_the_end_of_the_first() -> None:
+    run = run_of(put_together((range(60), [0] * 60), (range(43, 80), [43] * 37)))
+    assert segments(run) == [(0, 59), (43, 79)]
+
+
+def test_a_count_that_falls_elsewhere_than_at_the_first_row_of_a_log_is_none() -> None:
+    """A curriculum's phases, with norms every ten steps."""
+    table = put_together((range(80), [0] * 15 + [1] * 20 + [0] * 20 + [1] * 25))
+    assert understand(table_of(table)).restart_column is None
+
+
 def others(**changed: list[object]) -> dict[str, list]:
     return counted_on() | changed
 

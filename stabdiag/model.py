@@ -45,7 +45,8 @@ class Column:
 
     `logged` is False where the cell is missing (empty, null, absent key). `value` holds NaN there
     too, so `logged & isnan(value)` is a NaN that the training loop wrote. `text` and `lists` are
-    set for columns of those kinds only (None where missing).
+    set for columns of those kinds only (None where missing). `whole` holds the whole numbers
+    themselves where float64 rounds some of them (ids from 2^53 on; 0 where missing).
     """
 
     kind: ColumnKind
@@ -53,6 +54,7 @@ class Column:
     logged: Mask
     text: tuple[str | None, ...] | None = None
     lists: tuple[tuple[float | str, ...] | None, ...] | None = None
+    whole: I64 | None = None
 
 
 @dataclass(frozen=True)

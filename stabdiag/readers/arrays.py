@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
-from stabdiag.model import F64, Mask
+from stabdiag.model import EXACT, F64, I64, Mask
 
 
 def float_array(value: F64, logged: Mask | None = None) -> pa.Array:
@@ -36,6 +37,38 @@ def as_float64(array: pa.Array) -> pa.Array:
     value = np.frombuffer(data, dtype=array.type.to_pandas_dtype(), count=end)[array.offset :]
     logged = valid_mask(array) if array.null_count else None
     return float_array(value.astype(np.float64), logged)
+
+
+def is_rounded(array: pa.Array) -> bool:
+    """Say whether float64 would round some of these whole numbers, which all fit in int64."""
+    if not (pt.is_int64(array.type) or pt.is_uint64(array.type)):
+        return False
+    value = _filled(array)
+    if not value.size:
+        return False
+    low, high = int(value.min()), int(value.max())
+    return high < 2**63 and max(-low, high) > EXACT
+
+
+def whole_values(array: pa.Array) -> I64:
+    """Return whole numbers of 64 bits that fit in int64; 0 where null."""
+    return _filled(array).astype(np.int64)
+
+
+def whole_array(value: I64, logged: Mask | None = None) -> pa.Array:
+    """Return whole numbers as an Arrow array of int64; null where not logged."""
+    validity = None if logged is None else _bits(logged)
+    data = pa.py_buffer(np.ascontiguousarray(value, dtype=np.int64))
+    return pa.Array.from_buffers(pa.int64(), len(value), [validity, data])
+
+
+def _filled(array: pa.Array) -> NDArray[np.int64] | NDArray[np.uint64]:
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), dtype=np.int64)
+    end = array.offset + len(array)
+    value = np.frombuffer(data, dtype=array.type.to_pandas_dtype(), count=end)[array.offset :]
+    return np.where(valid_mask(array), value, 0) if array.null_count else value
 
 
 def bool_array(mask: Mask) -> pa.Array:

@@ -9,6 +9,7 @@ from stabdiag.readers.arrays import (
     as_float64,
     float_array,
     float_values,
+    is_rounded,
     text_array,
     valid_mask,
 )
@@ -43,7 +44,7 @@ def _cells(array: pa.Array) -> Cells | None:
     if pt.is_boolean(kind):
         return array.cast(pa.uint8()).cast(pa.float64())
     if pt.is_integer(kind) or pt.is_floating(kind):
-        return as_float64(array)
+        return array if is_rounded(array) else as_float64(array)
     if pt.is_null(kind):
         return array.cast(pa.float64(), safe=False)
     if pt.is_decimal(kind):

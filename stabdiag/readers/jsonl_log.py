@@ -19,6 +19,7 @@ from stabdiag.threads import ahead
 # A block that Arrow refuses is tried again in parts of this size: one bad line then costs little.
 _PART_BYTES = 1 << 20
 _MOST_KEYS = 100_000
+_MOST_DIGITS = 20  # of a whole number of 64 bits, with its sign
 _DECODER = json.JSONDecoder()
 # What Python's str() and C's printf write where JSON has no such word; strings are skipped over.
 _ODD_WORD = re.compile(
@@ -127,7 +128,7 @@ def records_in(text: str) -> list[Record] | None:
 def _repaired(text: str) -> list[Record] | None:
     """Read a line with words such as nan and None, NUL bytes around it, or two objects on it."""
     text = _ODD_WORD.sub(_json_word, text.strip("\0 \t\r"))
-    decoder = json.JSONDecoder(parse_int=float)  # whole numbers of thousands of digits too
+    decoder = json.JSONDecoder(parse_int=_whole)
     records: list[Record] = []
     position = 0
     while position < len(text):
@@ -141,6 +142,11 @@ def _repaired(text: str) -> list[Record] | None:
         while position < len(text) and text[position] in " \t\0\r":
             position += 1
     return records or None
+
+
+def _whole(digits: str) -> float:
+    """A whole number; Python's own `int` refuses one of thousands of digits."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _json_word(match: re.Match[str]) -> str:

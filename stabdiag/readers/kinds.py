@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,8 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from stabdiag.model import I64, ColumnKind, Mask
-from stabdiag.readers.arrays import float_array, text_array
+from stabdiag.model import EXACT, I64, ColumnKind, Mask
+from stabdiag.readers.arrays import (
+    as_float64,
+    float_array,
+    float_values,
+    text_array,
+    valid_mask,
+    whole_values,
+)
 from stabdiag.readers.cells import (
     MISSING_WORDS,
     NUMBER,
@@ -51,8 +59,29 @@ def is_text(cells: Cells) -> bool:
 
 
 def numbers_of(part: Part) -> pa.Array:
-    """Return the numbers of a part, wherever they are kept."""
-    return part.cells.cells() if isinstance(part.cells, Spilled) else part.cells
+    """Return the numbers of a part as float64, wherever they are kept."""
+    return part.cells.cells() if isinstance(part.cells, Spilled) else as_float64(part.cells)
+
+
+def whole_of(parts: Sequence[Part], rows: int) -> I64 | None:
+    """The whole numbers themselves, [R], where float64 rounds some; None where it rounds none.
+
+    None also where others are no whole numbers, or were rounded before they came here.
+    """
+    kept = [isinstance(part.cells, pa.Array) and pt.is_integer(part.cells.type) for part in parts]
+    if not any(kept):
+        return None
+    whole = np.zeros(rows, dtype=np.int64)
+    for part, exact in zip(parts, kept, strict=True):
+        if exact:
+            whole[part.rows] = whole_values(part.cells)
+            continue
+        cells = numbers_of(part)
+        value = np.where(valid_mask(cells), float_values(cells), 0.0)
+        if not np.all((np.abs(value) < EXACT) & (value == np.floor(value))):
+            return None
+        whole[part.rows] = value.astype(np.int64)
+    return whole
 
 
 def settled(parts: list[Part], decimal: Decimal) -> tuple[ColumnKind, list[Part], Stray]:

@@ -10,9 +10,18 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from stabdiag.model import I64, Column, ColumnKind, Note
-from stabdiag.readers.arrays import as_float64, float_values, valid_mask
+from stabdiag.readers.arrays import as_float64, float_values, is_rounded, valid_mask
 from stabdiag.readers.cells import Decimal
-from stabdiag.readers.kinds import Cells, Part, Stray, is_text, lists_of, numbers_of, settled
+from stabdiag.readers.kinds import (
+    Cells,
+    Part,
+    Stray,
+    is_text,
+    lists_of,
+    numbers_of,
+    settled,
+    whole_of,
+)
 from stabdiag.readers.lists import MixedLists, is_list
 from stabdiag.readers.spill import Spill
 
@@ -79,7 +88,7 @@ def assemble(pieces: Iterable[Piece], decimal: Decimal = ".") -> Assembled:
 def _kept(cells: Cells, spill: Spill) -> Cells:
     if isinstance(cells, pa.ChunkedArray):
         cells = cells.combine_chunks()
-    if is_text(cells) or is_list(cells):
+    if is_text(cells) or is_list(cells) or is_rounded(cells):
         return cells
     if pt.is_boolean(cells.type):
         cells = cells.cast(pa.uint8())
@@ -101,7 +110,7 @@ def _number_column(parts: Sequence[Part], rows: int) -> Column:
         cells = numbers_of(part)
         value[part.rows] = float_values(cells)
         logged[part.rows] = True if cells.null_count == 0 else valid_mask(cells)
-    return Column("number", value, logged)
+    return Column("number", value, logged, whole=whole_of(parts, rows))
 
 
 def _column(parts: Sequence[Part], kind: ColumnKind, rows: int) -> Column:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from stabdiag.model import F64, I64
-from stabdiag.readers.arrays import float_array, text_array
+from stabdiag.model import F64, I64, Mask
+from stabdiag.readers.arrays import float_array, text_array, whole_array
 from stabdiag.readers.cells import number_text
 from stabdiag.readers.lists import MixedLists, list_cell
 from stabdiag.readers.pieces import Assembled, Piece
@@ -103,11 +103,20 @@ def column_cells(values: Sequence[Any]) -> pa.Array | MixedLists:
         if None in values:
             logged = np.array([v is not None for v in values], dtype=np.bool_)
             values = [np.nan if v is None else v for v in values]
-        return float_array(_numbers(values), logged)
+        return _number_array(values, kinds, logged)
     if kinds & {list, tuple}:
         cells = (v if v is None or isinstance(v, list | tuple) else [v] for v in values)
         return MixedLists(tuple(None if v is None else list_cell(v) for v in cells))
     return text_array([_word(value) for value in values])
+
+
+def _number_array(values: Sequence[float], kinds: set[type], logged: Mask | None) -> pa.Array:
+    """Numbers as float64; as int64 where that would round whole ones."""
+    numbers = _numbers(values)
+    if kinds in ({int}, {int, bool}) and 2.0**53 < np.nanmax(np.abs(numbers)) < 2.0**63:
+        whole = np.array([0 if v != v else v for v in values], dtype=np.int64)
+        return whole_array(whole, logged)
+    return float_array(numbers, logged)
 
 
 def _numbers(values: Sequence[float]) -> F64:

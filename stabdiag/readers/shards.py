@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stabdiag.model import Column, ColumnKind, LogTable, Note
+from stabdiag.model import EXACT, I64, Column, ColumnKind, LogTable, Note
 from stabdiag.readers.cells import number_text
 
 
@@ -92,7 +92,20 @@ def _stacked(
         return Column(kind, value, logged, text=tuple(t for c in columns for t in c.text or ()))
     if kind == "list":
         return Column(kind, value, logged, lists=tuple(x for c in columns for x in c.lists or ()))
-    return Column(kind, value, logged)
+    return Column(kind, value, logged, whole=_whole(columns))
+
+
+def _whole(columns: Sequence[Column]) -> I64 | None:
+    """The whole numbers themselves where a shard has them, and the others are rounded nowhere."""
+    if all(c.whole is None for c in columns):
+        return None
+    parts = []
+    for c in columns:
+        value = np.where(c.logged, c.value, 0.0)
+        if c.whole is None and not np.all((np.abs(value) < EXACT) & (value == np.floor(value))):
+            return None
+        parts.append(value.astype(np.int64) if c.whole is None else c.whole)
+    return np.concatenate(parts)
 
 
 def _as_kind(column: Column, kind: ColumnKind) -> Column:

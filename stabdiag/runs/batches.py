@@ -84,6 +84,9 @@ def cell_parts(column: Column, rows: I64) -> tuple[Parts, ...]:
     if column.text is not None:
         words = (column.text[row] for row in rows.tolist())
         return tuple(None if word is None else (word,) for word in words)
+    if column.whole is not None:
+        whole = zip(column.whole[rows].tolist(), column.logged[rows].tolist(), strict=True)
+        return tuple((str(n),) if there else None for n, there in whole)
     value, logged = column.value[rows].tolist(), column.logged[rows].tolist()
     return tuple(
         (_number_text(v),) if there else None for v, there in zip(value, logged, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -243,13 +244,54 @@ def test_an_index_that_is_none(command: Command, folder: Path, corpus: Path) -> 
     assert "no batch id" in command("batch", log, "--index", by_batch).remarks[0]
 
 
-def test_a_single_number_that_lost_its_last_digits_is_refused(
-    command: Command, folder: Path, corpus: Path
+def plain_log(folder: Path, kind: str, first: int) -> Path:
+    """A log whose steps name one sample each, numbered from `first`, some steps without."""
+    records = rows(lambda s: {"sample_id": None if s % 10 == 9 else first + s})
+    columns = {k: [r[k] for r in records] for k in records[0]}
+    if kind == "csv":
+        return write_csv(folder / "run.csv", columns)
+    if kind == "parquet":
+        return write_parquet(folder / "run.parquet", columns)
+    if kind == "json":
+        path = folder / "run.json"
+        path.write_text(json.dumps({"log_history": records}), encoding="utf-8")
+        return path
+    path = write_json_lines(folder / "run.jsonl", records)
+    if kind == "odd jsonl":  # not read by Arrow
+        path.write_text(path.read_text().replace('"lr": 0.001', '"lr": nan', 1), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "jsonl", "odd jsonl"])
+@pytest.mark.parametrize("first", [LARGE, 2**53 - ONSET, -LARGE, 12])
+def test_single_numbers_keep_all_their_digits(
+    command: Command, folder: Path, kind: str, first: int
 ) -> None:
-    log = write_log(folder / "run.jsonl", lambda s: {"sample_id": LARGE + s})
+    log = plain_log(folder, kind, first)
+    assert batch_of(command, log)["ids"] == [str(first + ONSET)]
+
+
+def test_single_numbers_of_shards_keep_all_their_digits(command: Command, folder: Path) -> None:
+    records = rows(lambda s: {"sample_id": LARGE + s if s > 50 else s})
+    parts = [
+        write_json_lines(folder / f"{i}.jsonl", some)
+        for i, some in enumerate((records[:50], records[50:]))
+    ]
+    assert batch_of(command, *parts)["ids"] == [str(LARGE + ONSET)]
+
+
+@pytest.mark.parametrize("text", [f"{2**64 + ONSET}", "1.2e18", f"{LARGE}.0"])
+def test_a_single_number_that_lost_its_last_digits_is_refused(
+    command: Command, folder: Path, corpus: Path, text: str
+) -> None:
+    log = write_log(folder / "run.jsonl", lambda s: {"sample_id": 77})
+    log.write_text(log.read_text().replace('"sample_id": 77', f'"sample_id": {text}'))
     done = command("batch", log, "--data", corpus)
     assert (done.code, len(done.remarks)) == (2, 2)
     assert "2^53" in done.remarks[0]
+
+
+def test_numbers_in_lists_keep_all_their_digits(command: Command, folder: Path) -> None:
     in_lists = write_log(folder / "lists.jsonl", lambda s: {"sample_id": [LARGE + s]})
     assert batch_of(command, in_lists)["ids"] == [str(LARGE + ONSET)]
     csv = write_csv(

@@ -122,7 +122,7 @@ def _report(run: Run, seen: Examination) -> Report:
         audit=audit_of(run, monitoring),
         layer_plan=plan(seen.layers, verdict),
         heat_maps=heat_maps(cells, [rank.layer for rank in seen.layers.ranks]),
-        layer_moment=None if asked is None else layers_at(run, asked),
+        layer_moment=None if asked is None else layers_at(run, asked, verdict.onset_step),
         checks=made(timeline, findings),
         next_steps=next_steps(timeline, verdict, seen.layers),
         spike_score=spike_score(view),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stabdiag.errors import UsageError
 from stabdiag.findings import LayerMoment
-from stabdiag.model import F64, Run
+from stabdiag.model import F64, LayerBlock, Run
 from stabdiag.signals.peers import finite_median
 from stabdiag.steps.layer_cells import medians
 from stabdiag.steps.layer_stats import LayerStats
 
+LEAST_BEFORE = 5  # rows before the onset that make what is usual
 _METRICS = ("grad_norm", "activation_max", "param_norm")
 
 
@@ -26,10 +29,11 @@ def usual_shares(stats: LayerStats) -> dict[str, float]:
     return dict(zip(stats.layers, finite_median(share.T).tolist(), strict=True))
 
 
-def layers_at(run: Run, asked: int) -> LayerMoment | None:
+def layers_at(run: Run, asked: int, onset: int | None = None) -> LayerMoment | None:
     """Return the layers at the last logged step at or before `asked`, None where none is logged.
 
-    By grad norm where it is logged per layer, else by activation maximum or parameter norm.
+    What is usual is the median before `onset`, where enough is logged there to tell: what follows
+    is not. By grad norm where it is logged per layer, else by activation maximum or parameter norm.
 
     Raises:
         UsageError: the first logged step comes after `asked`.
@@ -48,7 +52,7 @@ def layers_at(run: Run, asked: int) -> LayerMoment | None:
             f"Name a step from {min(firsts)} on, the first with {metric} by layer.",
         )
     step = max(earlier)
-    names, value, usual = _row(run, metric, step)
+    names, value, usual = _row(run, metric, step, onset)
     positive = np.where(np.isfinite(value) & (value > 0), value, np.nan)
     middle = float(np.median(_finite(positive))) if np.isfinite(positive).any() else float("nan")
     middle_usual = float(np.median(_finite(usual))) if np.isfinite(usual).any() else float("nan")
@@ -73,8 +77,8 @@ def layers_at(run: Run, asked: int) -> LayerMoment | None:
     )
 
 
-def _row(run: Run, metric: str, step: int) -> tuple[list[str], F64, F64]:
-    """Names, values at `step`, and medians over the run, of the layers logged at that step."""
+def _row(run: Run, metric: str, step: int, onset: int | None) -> tuple[list[str], F64, F64]:
+    """Names, values at `step`, and medians before the onset, of the layers logged at that step."""
     names: list[str] = []
     values: list[float] = []
     usual: list[float] = []
@@ -85,8 +89,18 @@ def _row(run: Run, metric: str, step: int) -> tuple[list[str], F64, F64]:
         there = np.flatnonzero(block.logged[i]).tolist()
         names += [block.layers[j] for j in there]
         values += block.value[i, there].tolist()
-        usual += medians(block)[there].tolist()
+        usual += medians(_before(block, onset))[there].tolist()
     return names, np.asarray(values), np.asarray(usual)
+
+
+def _before(block: LayerBlock, onset: int | None) -> LayerBlock:
+    """The rows before the onset; all where these are too few."""
+    rows = block.step.size if onset is None else int(np.searchsorted(block.step, onset))
+    if rows < LEAST_BEFORE:
+        return block
+    return replace(
+        block, step=block.step[:rows], value=block.value[:rows], logged=block.logged[:rows]
+    )
 
 
 def _finite(value: F64) -> F64:

@@ -29,12 +29,24 @@ def born(timeline: Timeline, scores: list[LayerScore], findings: list[Finding]) 
     born.sort(key=lambda s: (s.role.matrix, s.order), reverse=True)
     names = tuple(s.layer for s in born[:3])
     text = f"{names[0]} turns non-finite first, at step {first}"
-    if len(born) > 1:
-        text += f" (with {len(born) - 1} more below it; it is the nearest to the loss)"
+    text += _beside(born, scores)
     findings.append(
         finding(NON_FINITE_LAYER, text, step=first, layer=names[0], data={"layers": list(names)})
     )
     return names
+
+
+def _beside(born: list[LayerScore], scores: list[LayerScore]) -> str:
+    """What else turned non-finite at once, and what the first one's place says of the source."""
+    first, others = born[0], born[1:]
+    last = max((s.order for s in scores if s.role.matrix), default=first.order)
+    more = ""
+    if others:
+        below = " below it" if all(s.order < first.order for s in others) else " at the same step"
+        more = f"with {len(others)} more{below}; "
+    if first.order >= last and len(scores) > 1:
+        return f" ({more}no layer is logged between it and the loss: the loss may be the source)"
+    return f" ({more}it is the nearest of them to the loss)" if others else ""
 
 
 def lasting(

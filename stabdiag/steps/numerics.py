@@ -28,6 +28,7 @@ from stabdiag.steps.view import View
 
 TITLE = "Check for numerical issues"
 FP16_MAX = 65504.0
+_LEAST_TOLD = 1e-6  # share of its maximum below which a loss scale is as good as zero
 CLIMB_POINTS = 12  # points before a non-finite value in which a climb is looked for
 
 
@@ -113,8 +114,8 @@ def _episode(
     for e in draft.events:
         if e.kind == "loss_scale_collapse":
             text = (
-                f"the loss scale falls from step {e.onset} to 1/{1 / max(e.ratio, 1e-30):.3g} of its "
-                f"maximum at step {e.peak} and does not come back"
+                f"the loss scale falls from step {e.onset} on, {_fall(e.ratio)} its maximum by step "
+                f"{e.peak}, and does not come back"
             )
             findings.append(
                 finding(
@@ -124,6 +125,13 @@ def _episode(
             signs.append(
                 Sign("scale_collapse", 1.0, text, (e.onset, e.peak), ("loss_scale",), number)
             )
+
+
+def _fall(ratio: float) -> str:
+    """How far a scale fell, for a sentence; scales are halved, so the factor is a whole number."""
+    if ratio < _LEAST_TOLD:
+        return "to less than a millionth of"
+    return f"to 1/{1 / ratio:,.0f} of"
 
 
 def climb_before(view: View, draft: Draft) -> tuple[float, float]:

@@ -74,8 +74,8 @@ def _reason_alone(layer: str, scores: Sequence[LayerScore]) -> str:
     matrices = [s.layer for s in scores if s.role.matrix]
     if matrices and layer == matrices[-1]:
         return (
-            f"{layer} is the first to turn non-finite and the last layer before the loss: it, the "
-            "loss, or what the forward pass hands to them; the log does not say which."
+            f"{layer} is the first to turn non-finite and the last logged layer before the loss: it, "
+            "the loss, or what the forward pass hands to them; the log does not say which."
         )
     return f"{layer} is not finite; the log does not show from where it comes."
 

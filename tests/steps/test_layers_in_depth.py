@@ -55,6 +55,24 @@ def test_the_layers_at_a_step() -> None:
     assert np.allclose([s or 0.0 for s in moment.share], square / square.sum())
 
 
+def test_what_is_usual_is_so_before_the_onset() -> None:
+    """A run that is broken for longer than it was well does not make its trouble usual."""
+    layers = healthy_layers(300)
+    name = next(n for n in layers if n.startswith("grad_norm/") and "c_fc" in n)
+    well = report(layers, at=250).layer_moment
+    columns = healthy(300)
+    spike(columns, "loss", 100, 4.0, 200)
+    columns["grad_norm"][95:] *= np.linspace(2.0, 40.0, 205)
+    columns["lr"][95:] *= 10.0
+    layers[name][95:] *= 50.0
+    moment = diagnose(run_from(columns, layers=layers), Settings(layers_at=250)).layer_moment
+    assert moment is not None
+    assert well is not None
+    layer = name.removeprefix("grad_norm/")
+    usual = dict(zip(moment.layers, moment.usual, strict=True))[layer]
+    assert usual == pytest.approx(dict(zip(well.layers, well.usual, strict=True))[layer], rel=0.1)
+
+
 def test_a_step_between_logged_ones_takes_the_one_before() -> None:
     columns = healthy(60, cadence=10)
     run = run_from(columns, layers=healthy_layers(60))

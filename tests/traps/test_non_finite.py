@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stabdiag import analyze
-from tests.make_runs import F64, Cell, healthy, spike
+from tests.make_runs import F64, Cell, healthy, healthy_layers, spike
 from tests.traps.said import findings, quiet, report_of, serious
 
 POINTS = 400
@@ -57,6 +57,47 @@ def test_a_collapse_of_the_scale_is_not(tmp_path: Path) -> None:
     assert report.verdict.cause == "overflow"
     assert report.verdict.health in ("unstable", "diverged")
     assert abs((report.verdict.onset_step or 0) - AT) <= 1
+
+
+def test_how_far_the_scale_fell_is_a_whole_number(tmp_path: Path) -> None:
+    columns = fp16()
+    columns["grad_norm"][AT:] = np.inf
+    columns["loss_scale"][AT:] = np.maximum(65536.0 * 0.5 ** np.arange(1, POINTS - AT + 1), 64.0)
+    (fell,) = findings(report_of(tmp_path, columns), "SD304")
+    assert "to 1/1,024 of its maximum by step" in fell.message
+
+
+def test_a_scale_that_falls_to_nothing(tmp_path: Path) -> None:
+    columns = fp16()
+    columns["grad_norm"][AT:] = np.inf
+    columns["loss_scale"][AT:] = 1e-9
+    (fell,) = findings(report_of(tmp_path, columns), "SD304")
+    assert "to less than a millionth of its maximum by step" in fell.message
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (["lm_head.weight"], "no layer is logged between it and the loss"),
+        (["lm_head.weight", "h.2.attn.c_proj.weight"], "no layer is logged between"),
+        (["h.1.mlp.c_fc.weight", "wte.weight"], "with 1 more below it; it is the nearest of them"),
+    ],
+)
+def test_what_the_place_of_the_first_layer_says(
+    tmp_path: Path, first: list[str], said: str
+) -> None:
+    """A head is always the nearest to the loss: of the source that says nothing."""
+    columns = healthy(POINTS) | healthy_layers(POINTS)
+    for name in ("loss", "grad_norm"):
+        columns[name][AT:] = np.nan
+    for name in list(columns):
+        layer = name.partition("grad_norm/")[2]
+        if layer:
+            columns[name][AT if layer in first else AT + 1 :] = np.nan
+    report = report_of(tmp_path, columns)
+    (born,) = findings(report, "SD307")
+    assert born.layer == first[0]
+    assert said in born.message
 
 
 def test_six_skips_in_twenty_steps_are_not(tmp_path: Path) -> None:

@@ -44,14 +44,14 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
     table = _parsed(data, as_text)
     if table is None or table.num_rows != len(lines):
         return None
+    objects = tuple(f"{field.name}/" for field in table.schema if pt.is_struct(field.type))
+    if objects and any(name.startswith(objects) for name in table.column_names):
+        return None  # "a/b" beside {"a": {"c": ...}}: their order is that of the records
     columns: dict[str, Cells] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if _has_odd_lists(column.type) or _has_odd_objects(column.type):
             return None
-        leaves = leaf_cells(name, column.combine_chunks())
-        if leaves.keys() & columns.keys():
-            return None  # "a/b" beside {"a": {"b": ...}}
-        columns |= leaves
+        columns |= leaf_cells(name, column.combine_chunks())
     return Piece(table.num_rows, lines + block.first_line, columns)
 
 

@@ -153,10 +153,10 @@ def _from_log(case: _Case) -> _Answer:
         )
         return _Answer("clear", reason, (), more)
     if case.indices is None:
-        lost = ", so that --data can't be used" if case.request.data is not None else ""
-        return _Answer(
-            "skipped", f"the log has no data indices{lost} and no batch statistics", (), more
-        )
+        lost = "the log has no data indices and no batch statistics"
+        if case.request.data is not None:
+            lost += "; --data can't be used without the indices"
+        return _Answer("skipped", lost, (), more)
     return _Answer("skipped", "the log has data indices; name the corpus with --data", (), more)
 
 

@@ -9,6 +9,7 @@ from stabdiag.batches.features import Features
 from stabdiag.batches.indices import MOST_SEQUENCES, WHOLE, BatchIds, Indices
 from stabdiag.batches.order import Drawing, Places
 from stabdiag.batches.sources import Corpus
+from stabdiag.batches.sources.folder import PARAGRAPHS, TEXT_LINES
 from stabdiag.batches.sources.records import BATCH_IDS, IDS
 from stabdiag.batches.sources.samples import Sample, Scan, Wanted
 from stabdiag.errors import InputError, UsageError
@@ -185,10 +186,14 @@ def _by_either(
         what = (
             f"beyond its {found.size:,} samples" if beyond else "neither places nor ids of records"
         )
-        return InputError(
-            f"{corpus.name}: sample {_few(names)} (step {step}): {what}",
-            "Name the corpus that the run read, or the field of the ids with --id-field NAME.",
-        )
+        todo = "Name the corpus that the run read, or the field of the ids with --id-field NAME."
+        if corpus.kind in (TEXT_LINES, PARAGRAPHS):
+            other = "lines" if corpus.kind == PARAGRAPHS else "blank"
+            todo = (
+                f"A sample was taken to be {corpus.kind.sample}: say --documents {other} where it "
+                "is not, or name the corpus that the run read."
+            )
+        return InputError(f"{corpus.name}: sample {_few(names)} (step {step}): {what}", todo)
 
     if named and not placed:
         said = "an id is a record's own id"

@@ -36,10 +36,22 @@ def notes_on(runs: Sequence[Run]) -> list[str]:
     other = [run.files[0] for run in runs[1:] if _other_rate(first, run)]
     if other:
         notes.append(f"another learning rate than {first.files[0]}: {', '.join(other)}")
-    layers = {tuple(sorted({n for names in run.layers.values() for n in names})) for run in runs}
-    if len(layers - {()}) > 1:
+    if _models(runs) > 1:
         notes.append("the runs have different layers: not one model")
     return notes
+
+
+def more_than_the_seed(runs: Sequence[Run]) -> str:
+    """A sentence to end the summary with where the runs differ in more than the seed, else ""."""
+    what = ["model"] if _models(runs) > 1 else []
+    what += ["learning rate"] if any(_other_rate(runs[0], run) for run in runs[1:]) else []
+    return f" They differ in more than the seed: {' and '.join(what)}." if what else ""
+
+
+def _models(runs: Sequence[Run]) -> int:
+    """How many sets of layers there are among the runs that log layers."""
+    layers = {tuple(sorted({n for names in run.layers.values() for n in names})) for run in runs}
+    return len(layers - {()})
 
 
 def _overlap(a: Run, b: Run) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from stabdiag.findings import NO_CAUSE, Report
 from stabdiag.model import Run
 from stabdiag.rules.comparing import SEED_PATTERN
 from stabdiag.rules.limits import Limits
-from stabdiag.seeds.alike import notes_on
+from stabdiag.seeds.alike import more_than_the_seed, notes_on
 from stabdiag.signals.shares import wilson
+
+_SEEN_AFTER = 5  # points after an onset without which its end is not known
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ def judge_seeds(trials: Sequence[Trial], limits: Limits) -> Seeds:
     """
     different, notes = _different(trials)
     notes += notes_on([trial.run for trial in different])
+    notes += [text for trial in different if (text := _cut_off(trial))]
+    apart = more_than_the_seed([trial.run for trial in different])
     seeds = tuple(_seed(trial) for trial in different)
     failing = [seed for seed in seeds if _fails(seed)]
     outcome, why = _outcome(seeds, failing, limits)
@@ -47,7 +52,7 @@ def judge_seeds(trials: Sequence[Trial], limits: Limits) -> Seeds:
     return Seeds(
         version=__version__,
         outcome=outcome,
-        summary=_summary(outcome, len(failing), len(seeds), why),
+        summary=_summary(outcome, len(failing), len(seeds), why) + apart,
         runs=seeds,
         failed=len(failing),
         interval=interval,
@@ -69,8 +74,9 @@ def _different(trials: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
             notes.append(f"{trial.log} is the same run as {kept[key].log}: counted once")
         kept.setdefault(key, trial)
     if len(kept) < 2:
+        copy = f"; {trials[1].log} is that run again" if len(trials) > 1 else ""
         raise InputError(
-            f"{trials[0].log}: only one run, and no other seed to hold it against",
+            f"{trials[0].log}: only one run, and no other seed to hold it against{copy}",
             "name the logs of two or more seeds, as in `stabdiag seeds seed_1.csv seed_2.csv`",
         )
     return list(kept.values()), notes
@@ -115,6 +121,20 @@ def _later(trial: Trial) -> str:
         return ""
     place = f" at step {verdict.onset_step}" if verdict.onset_step is not None else ""
     return f"{verdict.health} later: {verdict.cause.replace('_', ' ')}{place}"
+
+
+def _cut_off(trial: Trial) -> str:
+    """That a run fails where the steps looked at end: how it went on was not judged."""
+    onset, last = trial.report.verdict.onset_step, trial.report.run.last_step
+    loss = trial.run.series.get("loss")
+    if trial.whole is None or onset is None or last is None or loss is None:
+        return ""
+    if onset <= last - _SEEN_AFTER * loss.cadence:
+        return ""
+    return (
+        f"{trial.log} fails at step {onset}, where the steps looked at end (--steps A:B): how it "
+        "went on is not judged"
+    )
 
 
 def _fails(seed: Seed) -> bool:
@@ -201,7 +221,8 @@ def _shows(failed: int, runs: int, interval: tuple[float, float]) -> str:
 
 def _next(outcome: SeedsOutcome, failing: Sequence[Seed], seeds: Sequence[Seed]) -> tuple[str, ...]:
     worst = max(failing, key=lambda seed: seed.verdict.probability) if failing else seeds[0]
-    look = f"stabdiag analyze {worst.log}" + (f" --run {worst.run}" if worst.run else "")
+    log = shlex.quote(worst.log)
+    look = f"stabdiag analyze {log}" + (f" --run {shlex.quote(worst.run)}" if worst.run else "")
     advice: dict[str, tuple[str, ...]] = {
         "systematic": (
             "Change the architecture or the hyperparameters: another seed will not help.",
@@ -215,7 +236,7 @@ def _next(outcome: SeedsOutcome, failing: Sequence[Seed], seeds: Sequence[Seed])
         ),
         "data_tied": (
             "Look at that batch and skip or filter it; the initialization is not to blame.",
-            f"stabdiag batch {worst.log}",
+            f"stabdiag batch {log}",
         ),
     }
     return advice.get(outcome, ("Nothing to do for the initialization.",))

@@ -93,7 +93,7 @@ def bisect(timeline: Timeline) -> LayersResult:
     if same is not None and not guilty:
         guilty = same.layers[:3]
         ranked = _ranked(scores, same.layers)
-    looked = [f"{len(scores)} layers"]
+    looked = ["1 layer" if len(scores) == 1 else f"{len(scores)} layers"]
     looked += ["grad norms"] if grad is not None else []
     looked += ["parameter norms"] if param is not None else []
     outcome = Outcome(4, TITLE, tuple(looked), tuple(findings), tuple(signs))

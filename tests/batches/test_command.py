@@ -298,3 +298,14 @@ def test_odd_statistics_and_clean_sequences_point_at_another_corpus(
     assert body["batch"]["status"] == "found"
     assert "check that this is the corpus of the run" in body["batch"]["reason"]
     assert [one["rule"] for one in body["findings"]] == ["SD201"]
+
+
+def test_text_split_otherwise_says_how_to_say_so(command: Command, folder: Path, log: Path) -> None:
+    """One empty line among documents of a line each looks like documents between blank lines."""
+    texts = documents()
+    texts[5] = ""
+    corpus = write_corpus(folder, "lines", texts)
+    done = command("batch", log, "--data", corpus)
+    assert done.code == 2
+    assert "--documents lines" in done.remarks[1]
+    assert command("batch", log, "--data", corpus, "--documents", "lines").code == 0

@@ -13,7 +13,7 @@ from stabdiag.errors import InputError
 from stabdiag.seeds import Trial, judge_seeds
 from stabdiag.settings import Settings
 from tests.command_line import Command
-from tests.make_runs import Columns, healthy, run_from, spike
+from tests.make_runs import Columns, healthy, healthy_layers, run_from, spike
 from tests.several.logs import LIMITS, write
 from tests.several.schemas import validator
 
@@ -91,7 +91,7 @@ def test_a_copy_is_no_other_seed() -> None:
     seen = judged(one, one, spiked(1, None))
     assert len(seen.runs) == 2
     assert "counted once" in seen.notes[0]
-    with pytest.raises(InputError, match="only one run"):
+    with pytest.raises(InputError, match=r"only one run.*seed_0.csv is that run again"):
         judged(one, one)
 
 
@@ -100,10 +100,42 @@ def test_another_learning_rate_is_said_and_no_common_steps_refused() -> None:
     other["lr"] *= 2.0
     seen = judged(spiked(0, None), trial("other", other))
     assert any("another learning rate" in note for note in seen.notes)
+    assert seen.summary.endswith("They differ in more than the seed: learning rate.")
+    assert "more than the seed" not in judged(spiked(0, None), spiked(1, None)).summary
     far = healthy(POINTS, seed=2)
     far["step"] = far["step"] + 10_000
     with pytest.raises(InputError, match="no steps in common"):
         judged(spiked(0, None), trial("far", far))
+
+
+def test_other_layers_are_no_other_seed() -> None:
+    runs = [
+        run_from(healthy(POINTS, seed=blocks), name=f"m{blocks}", layers=layers)
+        for blocks in (2, 3)
+        if (layers := healthy_layers(POINTS, blocks=blocks))
+    ]
+    seen = judged(*(Trial(f"{r.name}.csv", r, diagnose(r, Settings())) for r in runs))
+    assert seen.summary.endswith("They differ in more than the seed: model.")
+
+
+def test_a_failure_at_the_end_of_what_is_looked_at_is_not_judged(
+    command: Command, folder: Path
+) -> None:
+    (folder / "my runs").mkdir()
+    for seed in (1, 2):
+        columns = healthy(1600, seed=seed)
+        if seed == 1:
+            spike(columns, "loss", 997, 4.0, 3)
+            columns["grad_norm"][997:1000] *= 9.0
+        write(folder / "my runs" / f"seed_{seed}.csv", columns)
+    logs = ("my runs/seed_1.csv", "my runs/seed_2.csv")
+    document = json.loads(command("seeds", *logs, "--format", "json").out)
+    assert document["outcome"] == "stochastic"
+    (note,) = document["notes"]
+    assert "fails at step 997, where the steps looked at end" in note
+    assert "stabdiag analyze 'my runs/seed_1.csv'" in document["next_steps"]
+    document = json.loads(command("seeds", *logs, "--steps", "0:1600", "--format", "json").out)
+    assert document["notes"] == []
 
 
 def test_the_samples_are_stochastic(command: Command) -> None:

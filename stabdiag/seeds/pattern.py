@@ -57,7 +57,7 @@ def judge_seeds(trials: Sequence[Trial], limits: Limits) -> Seeds:
         failed=len(failing),
         interval=interval,
         shows=_shows(len(failing), len(seeds), interval),
-        next_steps=_next(outcome, failing, seeds),
+        next_steps=_next(outcome, failing, seeds, apart=bool(apart)),
         notes=tuple(notes),
         thresholds={k: v for k, v in limits.all().items() if k.startswith(SEED_PATTERN.id)},
     )
@@ -219,10 +219,15 @@ def _shows(failed: int, runs: int, interval: tuple[float, float]) -> str:
     return f"{failed} of {runs} failing says that between {low} and {high} % of seeds fail.{few}"
 
 
-def _next(outcome: SeedsOutcome, failing: Sequence[Seed], seeds: Sequence[Seed]) -> tuple[str, ...]:
+def _next(
+    outcome: SeedsOutcome, failing: Sequence[Seed], seeds: Sequence[Seed], *, apart: bool
+) -> tuple[str, ...]:
+    """What to do by the pattern; where runs differ in more than the seed it is not yet known."""
     worst = max(failing, key=lambda seed: seed.verdict.probability) if failing else seeds[0]
     log = shlex.quote(worst.log)
     look = f"stabdiag analyze {log}" + (f" --run {shlex.quote(worst.run)}" if worst.run else "")
+    if apart and failing:
+        return ("Repeat it with runs that differ in the seed alone; then ask again.", look)
     advice: dict[str, tuple[str, ...]] = {
         "systematic": (
             "Change the architecture or the hyperparameters: another seed will not help.",

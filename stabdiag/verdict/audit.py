@@ -105,7 +105,8 @@ def _cost(item: MonitorItem, framework: str) -> str:
     if item.status == "partial" and item.metric == "activation_max":
         return f"can't be told: {undecidable}"
     if item.status == "short":
-        return "too few points to judge by: log it more often, or a longer run"
+        often = "" if item.cadence == 1 else "log it more often, or "
+        return f"too few points to judge by: {often}a longer stretch of the run is needed"
     if item.status == "partial":
         if "grad_norm" in item.advice:
             return f"can't be told: {undecidable}"

@@ -102,6 +102,10 @@ def test_another_learning_rate_is_said_and_no_common_steps_refused() -> None:
     assert any("another learning rate" in note for note in seen.notes)
     assert seen.summary.endswith("They differ in more than the seed: learning rate.")
     assert "more than the seed" not in judged(spiked(0, None), spiked(1, None)).summary
+    other = healthy(POINTS, seed=1)
+    other["lr"] *= 2.0
+    seen = judged(poor_start(0), trial("other", other))
+    assert seen.next_steps[0].startswith("Repeat it with runs that differ in the seed alone")
     far = healthy(POINTS, seed=2)
     far["step"] = far["step"] + 10_000
     with pytest.raises(InputError, match="no steps in common"):

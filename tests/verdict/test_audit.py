@@ -104,6 +104,12 @@ def test_one_norm_of_each_layer_is_half_of_what_is_asked(there: str, lacks: str)
     assert whole.score > audit(healthy(400)).score
 
 
+def test_a_short_log_of_every_step_is_not_asked_to_log_more_often() -> None:
+    assert cost(audit(healthy(10)), "loss") == (
+        "too few points to judge by: a longer stretch of the run is needed"
+    )
+
+
 def test_a_norm_after_clipping_is_no_evidence() -> None:
     columns = healthy(400)
     columns["grad_norm"] = columns["grad_norm"].clip(max=0.5)

@@ -134,7 +134,8 @@ def _draft(view: View, events: tuple[Event, ...]) -> Draft:
     rises = [e for e in events if e.kind in LOSS_KINDS]
     biggest = max(rises or events, key=event_severity)
     end, recovery, lost = _recovery(view, events, kind, onset)
-    rule, reason = _handbook(view, lead, loss_onset, grad_onset, kind)
+    followed = [e.onset for e in events if e.kind == "grad_spike" and e.onset > (loss_onset or 0)]
+    rule, reason = _handbook(view, lead, loss_onset, grad_onset, kind, min(followed, default=None))
     return Draft(
         kind=kind,
         segment=segment,
@@ -222,9 +223,17 @@ def _partial(view: View, event: Event) -> Recovery:
 
 
 def _handbook(
-    view: View, lead: Lead, loss_onset: int | None, grad_onset: int | None, kind: str
+    view: View,
+    lead: Lead,
+    loss_onset: int | None,
+    grad_onset: int | None,
+    kind: str,
+    followed: int | None,
 ) -> tuple[HandbookRule, str]:
-    """What the handbook's rule reads from the alignment, and why."""
+    """What the handbook's rule reads from the alignment, and why.
+
+    `followed` is where a grad norm that did not rise at the loss's onset rose in its wake.
+    """
     if view.grad is None:
         why = (
             "the grad norm is logged after clipping" if view.post_clip else "no grad norm is logged"
@@ -232,6 +241,8 @@ def _handbook(
         return "undecidable", why
     if loss_onset is None:
         return "undecidable", "the loss itself shows no spike"
+    if grad_onset is None and followed is not None:
+        return "data_or_overflow", f"the loss rose first, the grad norm from step {followed} on"
     if grad_onset is None:
         return "data_or_overflow", "the loss rose and the grad norm did not"
     steps, unsure = lead.steps or 0, lead.uncertainty or 0

@@ -127,3 +127,14 @@ def test_lone_blips_of_the_grad_norm_before_speak_for_the_optimizer(tmp_path: Pa
 
     assert share(blips, "optimizer") > share(columns, "optimizer") + 0.2
     assert share(blips, "data") < share(columns, "data")
+
+
+def test_a_grad_norm_that_rises_after_the_loss_is_not_said_to_keep_still(tmp_path: Path) -> None:
+    columns = healthy(400)
+    columns["loss"][250:260] += 0.6 * 1.25 ** np.arange(10.0)
+    columns["grad_norm"][254:260] *= 9.0
+    report = report_of(tmp_path, columns)
+    (episode,) = (e for e in report.episodes if e.loss_onset_step is not None)
+    assert episode.grad_onset_step is None
+    assert episode.handbook_rule == "data_or_overflow"
+    assert episode.handbook_reason == "the loss rose first, the grad norm from step 254 on"

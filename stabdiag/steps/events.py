@@ -114,17 +114,29 @@ def loss_spikes(view: View) -> list[Event]:
         lasting = ((shift >= SHIFT_SCALE * loss.median_threshold) & tall) | broad
     known = _familiar(loss, lone | joint)
     lone, joint = lone & ~known, joint & ~known
-    hot = lone | pair | joint | (lasting & (loss.z > 1.5))
+    sharp = lone | pair | joint
+    hot = sharp | (lasting & (loss.z > 1.5) & ~_just_before(sharp))
     found = find_spikes(loss.x, loss.z, loss.base, hot, starts=loss.track.borders)
     events = []
     for s in sorted(sorted(found, key=lambda s: -s.excess)[:MANY], key=lambda s: s.onset):
         span = slice(s.onset, s.peak + 1)
-        kind = "loss_spike" if (lone | pair | joint)[span].any() else "level_shift"
+        kind = "loss_spike" if sharp[span].any() else "level_shift"
         ratio = float(loss.x[s.peak] / s.center) if s.center > 0 else float("nan")
         event = _spike_event(kind, loss, s, ratio)
         best = float(np.nanmax(np.append(shift[span], s.score)))
         events.append(event if kind == "loss_spike" else _with_score(event, best))
     return events
+
+
+def _just_before(sharp: Mask) -> Mask:
+    """The points so near before a sharp one that it makes the median of those ahead, [N].
+
+    What begins there begins at the sharp one: a calm point is no onset for what follows it.
+    """
+    out = np.zeros(sharp.size, dtype=np.bool_)
+    for ahead in range(1, SHIFT_POINTS // 2 + 1):
+        out[:-ahead] |= sharp[ahead:]
+    return out & ~sharp
 
 
 def _with_score(event: Event, value: float) -> Event:

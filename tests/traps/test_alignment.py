@@ -138,3 +138,13 @@ def test_a_grad_norm_that_rises_after_the_loss_is_not_said_to_keep_still(tmp_pat
     assert episode.grad_onset_step is None
     assert episode.handbook_rule == "data_or_overflow"
     assert episode.handbook_reason == "the loss rose first, the grad norm from step 254 on"
+
+
+def test_a_calm_point_before_a_lasting_spike_is_no_onset(tmp_path: Path) -> None:
+    """Two points before it the median of five is high already, and any point may lie a bit high."""
+    columns = healthy(400)
+    columns["loss"][AT:] += 3.0 * 0.85 ** np.arange(400.0 - AT)
+    columns["loss"][AT - 2] += 0.08
+    columns["grad_norm"][AT:] *= 1.0 + 6.0 * 0.85 ** np.arange(400.0 - AT)
+    episode = episode_at(report_of(tmp_path, columns), AT)
+    assert (episode.loss_onset_step, episode.grad_onset_step) == (AT, AT)

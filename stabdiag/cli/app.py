@@ -27,6 +27,7 @@ COMMANDS = (
     "fleet",
     "columns",
     "explain",
+    "demo",
 )
 
 
@@ -47,7 +48,7 @@ def app_of(
 ) -> typer.Typer:
     """The app with these commands, each made of its function."""
     app = typer.Typer(
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,  # plain help: the same in a terminal, a pipe and the README
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

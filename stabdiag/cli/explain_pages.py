@@ -51,6 +51,18 @@ def topics_page() -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def topics() -> tuple[str, ...]:
+    """Return what can be explained: each rule's id and name, each cause."""
+    rules = (name for rule in CATALOGUE for name in (rule.id, rule.name))
+    return (*rules, *(page.cause for page in CAUSE_PAGES))
+
+
+def all_pages(config: Config) -> tuple[tuple[Block, ...], ...]:
+    """Return the page of every rule, then of every cause."""
+    rules = (rule_page(rule, config) for rule in CATALOGUE)
+    return (*rules, *(cause_page(page) for page in CAUSE_PAGES))
+
+
 def page_of(topic: str, config: Config) -> tuple[Block, ...]:
     """Return the page of a rule (by id or name) or a cause.
 
@@ -138,9 +150,7 @@ def _in_short(rule: Rule) -> Words:
 
 
 def _nearest(asked: str) -> str:
-    known = [name for rule in CATALOGUE for name in (rule.id, rule.name)]
-    known += [page.cause for page in CAUSE_PAGES]
-    by_word = {name.casefold(): name for name in known}
+    by_word = {name.casefold(): name for name in topics()}
     near = difflib.get_close_matches(asked, by_word, n=3, cutoff=0.0)
     names = ", ".join(by_word[name] for name in near)
     return f"The nearest are {names}; `stabdiag explain` lists all."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -12,6 +12,16 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from stabdiag.reporters import FORMATS, PAGE_FORMATS, PART_FORMATS
+
+
+def completed_by(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """What completes an option in a shell: those of `words` that begin like what was typed."""
+
+    def begun(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return begun
+
 
 # Without a help of its own: what typer writes for it differs from version to version. `--help` of
 # the tool says what a LOG is.
@@ -70,6 +80,7 @@ class AnalysisOptions:
             "--fail-on",
             metavar="SEVERITY",
             help="Exit 1 from this severity: info, warning, error or never.  [default: never]",
+            autocompletion=completed_by(("info", "warning", "error", "never")),
         ),
     ] = None
     require: Annotated[
@@ -104,7 +115,12 @@ class ReportFormat:
 
     format: Annotated[
         str | None,
-        typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}.  [default: text]"),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help=f"{', '.join(FORMATS)}.  [default: text]",
+            autocompletion=completed_by(FORMATS),
+        ),
     ] = None
 
 
@@ -122,7 +138,10 @@ class PartOutputOptions(OutputOptions):
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="FORMAT", help=f"{', '.join(PART_FORMATS)}.  [default: text]"
+            "--format",
+            metavar="FORMAT",
+            help=f"{', '.join(PART_FORMATS)}.  [default: text]",
+            autocompletion=completed_by(PART_FORMATS),
         ),
     ] = None
 
@@ -134,7 +153,10 @@ class PageOutputOptions(OutputOptions):
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="FORMAT", help=f"{', '.join(PAGE_FORMATS)}.  [default: text]"
+            "--format",
+            metavar="FORMAT",
+            help=f"{', '.join(PAGE_FORMATS)}.  [default: text]",
+            autocompletion=completed_by(PAGE_FORMATS),
         ),
     ] = None
 

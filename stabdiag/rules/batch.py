@@ -24,6 +24,7 @@ BATCH_OUTLIER = Rule(
         ),
         Threshold("window", 200, "logged points", "what was usual: so many points before"),
     ),
+    example="seq_len is 2000 at step 100, usual is 500 (101 robust standard deviations off)",
     sources=("handbook step 2", "labelled fault-injection runs, section 3"),
 )
 ZERO_LOSS = Rule(
@@ -36,6 +37,8 @@ ZERO_LOSS = Rule(
     why_bad="Those batches had no label left (all masked): they train nothing, and averages lie.",
     advice="Count the unmasked label tokens of each batch; check truncation and the chat template.",
     thresholds=(),
+    example="loss and grad norm are exactly 0 at step 60 between normal ones: no target was left "
+    "in the batch",
     sources=("trl issue 6668", "unsloth issue 1128"),
 )
 EMPTY_BATCH = Rule(
@@ -48,6 +51,7 @@ EMPTY_BATCH = Rule(
     why_bad="A mean over an empty batch is 0/0. A NaN from overflow or a broken state would not heal "
     "on the next step.",
     advice="Look for an empty or fully masked batch at this step.",
+    example="the loss is not finite at step 100 alone, and normal on the next step",
     sources=("labelled fault-injection runs, section 7",),
 )
 RULES = (BATCH_OUTLIER, ZERO_LOSS, EMPTY_BATCH)

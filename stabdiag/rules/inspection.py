@@ -69,6 +69,8 @@ UNUSUAL_SEQUENCE = Rule(
             "rare_below", 1e-4, "share of the ordinary tokens", "a token below it counts as rare"
         ),
     ),
+    example="16 of 16 sequences stand out from 128 ordinary ones; first 317[0]: 100 % of its bytes "
+    "are rare or absent in the ordinary batches, usual is 0 % (score 200)",
     sources=("handbook step 2", "Iglewicz and Hoaglin (1993), modified z-score"),
     command="batch",
 )
@@ -81,6 +83,7 @@ NO_TARGET = Rule(
     what="A sequence of the batch is empty, holds padding alone, or has every target masked.",
     why_bad="It trains nothing; where a whole batch is so, the mean loss is 0 or 0/0.",
     advice="Count the unmasked targets of each sequence; check truncation and the chat template.",
+    example="3 of 8 sequences without a target (no target left: all are masked); of 64 ordinary ones 0",
     sources=("trl issue 6668", "unsloth issue 1128"),
     command="batch",
 )
@@ -102,6 +105,8 @@ DUPLICATES = Rule(
             below=1.0,
         ),
     ),
+    example="16 of 16 sequences repeat another of the batch (11 exactly), more than in any "
+    "ordinary batch",
     sources=("Lee et al. (2022), arXiv 2107.06499", "Broder (1997), MinHash"),
     command="batch",
 )

@@ -43,6 +43,7 @@ DOMINANT_LAYER = Rule(
             "consistent", 0.5, "share of the points", "one pass is not consistent (handbook)"
         ),
     ),
+    example="the gradient of h.1.mlp.c_fc.weight is 59.7 times its peers' in 100% of the points",
     sources=("handbook, layer-wise analysis", "labelled fault-injection runs, section 6"),
 )
 FIRST_TO_LEAVE = Rule(
@@ -69,6 +70,7 @@ FIRST_TO_LEAVE = Rule(
             "a part to reproduce with that is larger narrows nothing down",
         ),
     ),
+    example="h.1.attn.c_proj.weight left its baseline at step 94, before the onset at 100",
     sources=("labelled fault-injection runs, section 6",),
 )
 PARAM_PARTS = Rule(
@@ -87,6 +89,7 @@ PARAM_PARTS = Rule(
         Threshold("min_growth", 8.0, "times its own start", "as min_growth_ratio"),
         Threshold("min_head_growth", 60.0, "times, for a head", "healthy heads reach 31"),
     ),
+    example="the norm of h.3.mlp.c_fc.weight grew 25.7 times, 18.5 times its peers'",
     sources=("labelled fault-injection runs, section 6", "reported incidents I20, I33"),
 )
 TENSOR_JUMP = Rule(
@@ -103,6 +106,8 @@ TENSOR_JUMP = Rule(
         Threshold("min_log_change", 0.22, "log of the norm", "91 % of labelled state corruptions"),
         Threshold("min_usual", 6.0, "times its usual change", "separates warm-up from a jump"),
     ),
+    example="1 of 10 weight norms jumped around step 100, h.2.attn.c_proj.weight by a factor of "
+    "2.51",
     sources=("labelled fault-injection runs, section 3",),
 )
 VANISHING = Rule(
@@ -117,6 +122,8 @@ VANISHING = Rule(
     thresholds=(
         Threshold("max_ratio", 0.001, "first to last layer", "AutoTrainer (2021) uses 1e-3"),
     ),
+    example="the first block's gradients are 0.00013 of the last block's: they vanish on the way "
+    "down",
     sources=("AutoTrainer (2021)", "Glorot and Bengio (2010)"),
 )
 PARAM_GROWTH = Rule(
@@ -138,6 +145,7 @@ PARAM_GROWTH = Rule(
             "healthy maximum 1.6, in warm-up only",
         ),
     ),
+    example="the parameter norm grew 11.3 times over the run, 3.44 times in its second half",
     sources=("handbook, what to log", "labelled fault-injection runs, section 7"),
 )
 PARAM_JUMP = Rule(
@@ -153,6 +161,8 @@ PARAM_JUMP = Rule(
         Threshold("min_usual", 4.0, "times the usual change", "healthy runs stay under 2.5"),
         Threshold("min_log_change", 0.05, "log of the norm", "smaller changes are no jump"),
     ),
+    example="the parameter norm changed by 25% within the logged interval to step 100, 88 times "
+    "its usual change",
     sources=("labelled fault-injection runs, section 3",),
 )
 GRAD_PARAM_RATIO = Rule(
@@ -168,6 +178,8 @@ GRAD_PARAM_RATIO = Rule(
         Threshold("max_ratio", 0.1, "dimensionless", "handbook"),
         Threshold("min_share", 0.1, "share of the points", "too high rates: 17 %, healthy 2 %"),
     ),
+    example="the gradient-to-parameter ratio is above 0.1 in 100% of the steps after the first "
+    "tenth",
     sources=("handbook, what to log",),
 )
 NORM_PARTS = Rule(
@@ -182,6 +194,8 @@ NORM_PARTS = Rule(
     thresholds=(
         Threshold("min_ratio", 4.0, "times the other norms' growth", "healthy: under 2.5"),
     ),
+    example="the scale of h.2.ln_1.weight went to 10.4 times its start, the other norms' to 1.39 "
+    "times",
     sources=("reported incidents I20, I33",),
 )
 SAME_LAYERS = Rule(
@@ -201,6 +215,8 @@ SAME_LAYERS = Rule(
         Threshold("min_excess", 20.0, "times the median layer's rise", "reported: 27-1500 times"),
         Threshold("min_share", 0.6, "share of the spikes", "every time, less some noise"),
     ),
+    example="4 lone grad-norm spikes (first at step 50) come through h.1.attn.c_proj.weight, "
+    "which rise 43.4 times more than the others",
     sources=("unsloth issue 5207", "transformers issue 45676"),
 )
 RULES = (

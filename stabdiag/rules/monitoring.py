@@ -21,6 +21,7 @@ POST_CLIP = Rule(
             "min_share", 0.5, "share of the points at the maximum", "saturation is easy to see"
         ),
     ),
+    example="the grad norm is logged after clipping: it can show no spike",
     sources=("handbook, what to log", "labelled fault-injection runs, section 5"),
 )
 ZERO_GRAD = Rule(
@@ -35,6 +36,7 @@ ZERO_GRAD = Rule(
     thresholds=(
         Threshold("min_share", 0.5, "share of the points", "lone zeros are another matter"),
     ),
+    example="the grad norm is exactly 0 in 100% of its points while the loss moves",
     sources=("reported incident I09",),
 )
 # Points of 100 for each metric of the audit, as a share of what a diagnosis rests on: by the gain
@@ -91,6 +93,7 @@ MISSING_METRIC = Rule(
             "below it a loss scale would hardly change the verdict",
         ),
     ),
+    example="not logged: grad_norm, param_norm, lr",
     sources=("handbook, what to log",),
 )
 DATA_LEFT_OUT = Rule(
@@ -103,6 +106,7 @@ DATA_LEFT_OUT = Rule(
     why_bad="What was left out can't be judged.",
     advice="See the notes of the report; --strict makes this an error (exit 2).",
     thresholds=(),
+    example="column 'loss': '?!7#' is no number and counts as not logged",
 )
 RUN_ENDED = Rule(
     id="SD705",
@@ -114,6 +118,8 @@ RUN_ENDED = Rule(
     why_bad="A crash is not an instability, but it may be the reason for the last points.",
     advice="Read the lines named.",
     thresholds=(),
+    example="after the last metrics the log says: Python exception: torch.cuda.OutOfMemoryError: "
+    "CUDA out of memory. Tried to allocate 2.00 GiB",
 )
 LR_ENDED = Rule(
     id="SD706",
@@ -134,6 +140,7 @@ LR_ENDED = Rule(
             below=1.0,
         ),
     ),
+    example="the learning rate is at its floor from step 80 on, 50% of the run",
     sources=("reported incident I21",),
 )
 VALIDATION_NAN = Rule(
@@ -146,6 +153,8 @@ VALIDATION_NAN = Rule(
     why_bad="Evaluation can't be judged; training itself goes on. Often a batch without targets, or "
     "another precision in evaluation.",
     advice="Look at the validation data (fully masked rows) and at evaluation's precision.",
+    example="the validation loss is not finite in 3 of 8 evaluations, first at step 119, while "
+    "the training loss is",
     sources=("Hugging Face Trainer: eval_loss is not filtered", "reported incident I31"),
 )
 RULES = (POST_CLIP, ZERO_GRAD, MISSING_METRIC, DATA_LEFT_OUT, RUN_ENDED, LR_ENDED, VALIDATION_NAN)

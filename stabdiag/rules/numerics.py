@@ -16,6 +16,7 @@ NON_FINITE_LOSS = Rule(
     advice="Restart from a checkpoint before the first non-finite value; find its tensor with "
     "anomaly detection on that batch.",
     thresholds=(),
+    example="loss is NaN from step 100 on",
     sources=("handbook step 3",),
 )
 NON_FINITE_GRAD = Rule(
@@ -35,6 +36,7 @@ NON_FINITE_GRAD = Rule(
         ),
         Threshold("dense_span", 20, "steps", "as dense_count"),
     ),
+    example="grad_norm is NaN from step 100 on",
     sources=("labelled fault-injection runs, section 7", "Micikevicius et al. (2018)"),
 )
 SKIPPED_STEP = Rule(
@@ -51,6 +53,8 @@ SKIPPED_STEP = Rule(
             "warmup", 100, "steps", "the scaler falls from its first value; no sign of trouble"
         ),
     ),
+    example="3 lone steps with a non-finite grad norm and a finite loss (first 30): a loss scaler"
+    " at work, harmless",
     sources=(
         "labelled fault-injection runs, section 7",
         "Hugging Face console logs: 30 of 30 benign",
@@ -82,6 +86,8 @@ SCALE_COLLAPSE = Rule(
             above=1.0,
         ),
     ),
+    example="the loss scale falls from step 100 on, to 1/1,024 of its maximum by step 109, and "
+    "does not come back",
     sources=("labelled fault-injection runs, section 7", "PyTorch GradScaler"),
 )
 NEAR_LIMIT = Rule(
@@ -94,6 +100,7 @@ NEAR_LIMIT = Rule(
     why_bad="The next increase is Inf in the forward pass.",
     advice="Clamp, rescale or keep this layer in fp32.",
     thresholds=(Threshold("min_share", 0.5, "share of 65504", "one doubling away"),),
+    example="activation_max reaches 48000 of 65504, the largest float16, from step 100",
     sources=("IEEE 754 binary16", "transformers issues 5651, 14189"),
 )
 HIDDEN_NAN = Rule(
@@ -107,6 +114,8 @@ HIDDEN_NAN = Rule(
     why_bad="The run looks alive in charts while every parameter is NaN.",
     advice="Stop the run; set logging_nan_inf_filter=False (Hugging Face) or log NaN as it is.",
     thresholds=(),
+    example="loss is missing, which stands for NaN here, from step 100 on (grad_norm from 100, "
+    "loss from 100)",
     sources=("transformers logging_nan_inf_filter", "trl issue 6702", "AlgoPerf, Megatron formats"),
 )
 NON_FINITE_LAYER = Rule(
@@ -120,6 +129,7 @@ NON_FINITE_LAYER = Rule(
     "at once, the one nearest to the loss is the first suspect; a lone one is the culprit.",
     advice="Reproduce the step with anomaly detection on this layer.",
     thresholds=(),
+    example="h.2.mlp.c_fc.weight turns non-finite first, at step 100",
     sources=("labelled fault-injection runs, section 6",),
 )
 NON_FINITE_PARAMS = Rule(
@@ -131,6 +141,7 @@ NON_FINITE_PARAMS = Rule(
     what="The parameter norm became NaN or Inf and stayed so.",
     why_bad="A weight is broken; the loss shows it as soon as a batch touches it.",
     advice="Find the tensor (per-layer norms), and restart from a checkpoint before this step.",
+    example="param_norm is NaN from step 100 on",
     sources=("handbook step 3", "labelled fault-injection runs, section 6"),
 )
 RULES = (

@@ -70,6 +70,7 @@ GRAD_SPIKE = Rule(
         ),
         Threshold("min_ratio", 4.0, "times the recent level", "as min_score"),
     ),
+    example="the grad norm rose to 27.2 times its level at step 100 (score 21.5)",
     sources=("labelled fault-injection runs, section 4 of the measurements",),
 )
 DIVERGENCE = Rule(
@@ -92,6 +93,7 @@ DIVERGENCE = Rule(
         Threshold("min_noise", 6.0, "robust standard deviations", "as SD101.min_score"),
         Threshold("window", 20, "logged points", "Levels are medians over so many points."),
     ),
+    example="the loss ends at 3.51, 38% of its range above its best level 2.219",
     sources=("ml-engineering, training loss patterns (non-recovering, slow divergence)",),
 )
 LEVEL_SHIFT = Rule(
@@ -112,6 +114,8 @@ LEVEL_SHIFT = Rule(
         ),
         Threshold("min_excess", 0.05, "share of the loss range", "as SD101.min_excess"),
     ),
+    example="the loss rose from step 220 on, from 2.109 to 2.693 at step 234 (score 7.59, 17% of "
+    "the loss range), recovered by step 247",
     sources=(
         "labelled fault-injection runs: half-life above 5 steps in 70 % of lasting data faults",
     ),
@@ -132,6 +136,7 @@ RESUME_CHANGE = Rule(
         Threshold("min_score", 6.0, "robust standard errors", "as SD104.min_score"),
         Threshold("min_change", 0.05, "share of the loss range", "as SD101.min_excess"),
     ),
+    example="at the restart at step 90 the loss falls by 12% of its range (69 standard errors)",
     sources=("NeMo Megatron-Bridge issue 4565", "m4-logs tr-190-80b chronicles"),
 )
 LR_JUMP = Rule(
@@ -149,6 +154,7 @@ LR_JUMP = Rule(
         ),
         Threshold("max_points", 4, "logged points before the onset", "the loss follows 1-4 later"),
     ),
+    example="the learning rate rose 3 times to 0.0009 at step 100",
     sources=("labelled fault-injection runs, section 3 of the measurements",),
 )
 SCHEDULE_RESET = Rule(
@@ -167,6 +173,8 @@ SCHEDULE_RESET = Rule(
             "min_change", 0.2, "share of the rate before", "schedules move by far less a point"
         ),
     ),
+    example="at step 90 the learning rate falls back and climbs again (0.000457 to 2.5e-05): its "
+    "schedule was not restored",
     sources=("m4-logs tr-190-80b (exp9, exp10)", "OneTrainer issue 1604"),
 )
 PLATEAU = Rule(
@@ -186,6 +194,8 @@ PLATEAU = Rule(
         Threshold("min_points", 100, "logged points", "shorter runs may still be in warm-up"),
         Threshold("uniform_tolerance", 0.01, "share of ln(V)", "INCIDENTS: within 1 %"),
     ),
+    example="the loss gained only 0.0% over 160 points (5.544 to 5.543); it sits at ln(256), a "
+    "uniform guess",
     sources=("Glorot and Bengio (2010)", "reported incidents I12, I13"),
 )
 RECURRENT = Rule(
@@ -198,6 +208,7 @@ RECURRENT = Rule(
     why_bad="A single bad batch does not recur; an optimizer at the edge of stability does.",
     advice="Lower the peak learning rate or Adam's beta2, lengthen the warm-up.",
     thresholds=(Threshold("min_spikes", 3, "spikes", "project choice"),),
+    example="the loss spiked 3 times, first at step 60, last at 130",
     sources=("Wortsman et al. (2023), stable and low-precision training",),
 )
 SILENT = Rule(
@@ -210,6 +221,7 @@ SILENT = Rule(
     why_bad="Several loggers drop a NaN: silence of the loss is how NaN looks there.",
     advice="Look at the raw log around this step; log non-finite values as they are.",
     thresholds=(),
+    example="loss is no longer logged from step 100 while others go on",
     sources=("Megatron-LM console format", "AlgoPerf measurements format"),
 )
 GRAD_GROWTH = Rule(
@@ -224,6 +236,7 @@ GRAD_GROWTH = Rule(
     thresholds=(
         Threshold("min_ratio", 30.0, "times", "healthy runs end within 10 times of their lowest"),
     ),
+    example="the grad norm grew 1.15e+04 times from step 72 on and stayed there",
     sources=("AlgoPerf deepspeech logs: 1.5 to 1e17", "labelled fault-injection runs"),
 )
 EXACT_RATIO = Rule(
@@ -237,6 +250,8 @@ EXACT_RATIO = Rule(
     why_bad="The logged value is normalised otherwise (accumulated batches, devices): the course "
     "did not change, but levels before and after can't be compared.",
     advice="Compare the number of accumulated batches and devices before and after; divide.",
+    example="from step 220 on the loss is 8.0 times what it was, the grad norm 8.12: another "
+    "normalisation (accumulation, number of devices), not another course",
     sources=("reported incidents I22, I23",),
 )
 LOGIT_GROWTH = Rule(
@@ -254,6 +269,7 @@ LOGIT_GROWTH = Rule(
             "min_logit", 200.0, "largest logit", "healthy runs stay under 70, faults pass 2000"
         ),
     ),
+    example="attn_logit_max grew from 23 to 343",
     sources=("Wortsman et al. (2024)", "Dehghani et al. (2023)"),
 )
 

@@ -33,6 +33,7 @@ CLAIMS = {
     "SD406": ("no rapid growth",),
     "SD702": ("neither constant nor zero",),
 }
+IN_OTHER_WORDS = frozenset({"SD101"})  # as numbers, to show onset and recovery
 UNCLAIMED = frozenset(IDS) - frozenset(CLAIMS)
 
 
@@ -96,6 +97,14 @@ def test_bad_gives_exactly_this_rule_at_its_step(rule: str) -> None:
         assert f.severity <= BY_ID[rule].severity
         assert f.message
         assert f.advice
+
+
+@pytest.mark.parametrize("rule", of_each("bad"))
+def test_the_example_of_a_rule_is_what_it_says_of_its_bad_log(rule: str) -> None:
+    if rule in IN_OTHER_WORDS:
+        assert BY_ID[rule].example
+        return
+    assert BY_ID[rule].example in {f.message for f in report_of(rule, "bad").findings}
 
 
 @pytest.mark.parametrize("rule", of_each("good"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from stabdiag.errors import InputError
+from stabdiag.readers import jsonl_fast
+from stabdiag.readers.source import Block
 from tests.readers.tables import column, read_text_as, said
 
 ROWS = '{"step": 0, "loss": 2.5}\n{"step": 1, "loss": 2.25}\n{"step": 2, "loss": 2.0}\n'
@@ -211,3 +214,12 @@ def test_single_record(tmp_path: Path) -> None:
     table = read_text_as(tmp_path, "a.jsonl", '{"step": 1, "loss": 2, "ids": [1, 2]}')
     assert table.rows == 1
     assert column(table, "ids") == [(1.0, 2.0)]
+
+
+def test_lines_longer_than_a_chunk_are_still_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl_fast, "_CHUNK_BYTES", 100)
+    records = [{f"layer{i}": i + step / 8 for i in range(200)} for step in range(5)]
+    data = "".join(json.dumps(record) + "\n" for record in records).encode()
+    piece = jsonl_fast.fast_piece(Block(1, data), {})
+    assert piece is not None
+    assert piece.columns["layer199"].to_pylist() == [199 + step / 8 for step in range(5)]

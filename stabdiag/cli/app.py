@@ -24,6 +24,7 @@ COMMANDS = (
     "audit",
     "compare",
     "gate",
+    "watch",
     "fleet",
     "columns",
     "explain",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from stabdiag.errors import InputError
@@ -29,25 +29,43 @@ def read_csv(source: Source) -> LogTable:
     Raises:
         InputError: the header is lost, this is no table, or it has no row.
     """
+    table = begun(source)
+    return table_of(source, table, pieces_of(ahead(blocks(source)), table))
+
+
+def begun(source: Source) -> CsvTable:
+    """Find how the table is written, from its beginning.
+
+    Raises:
+        InputError: the header is lost, or this is no table.
+    """
     dialect = _dialect(source)
     tally = Tally()
     columns = column_names(dialect.names, tally, max(1, dialect.first_data_line - 1))
     if not dialect.headed:
         tally.add("guessed", "no header: the columns are named by their position", [1])
-    table = CsvTable(source.name, dialect, columns, tally)
-    cells = assemble(_pieces(source, table), dialect.decimal)
+    return CsvTable(source.name, dialect, columns, tally)
+
+
+def table_of(source: Source, table: CsvTable, pieces: Iterable[Piece]) -> LogTable:
+    """Make a log of its pieces.
+
+    Raises:
+        InputError: they hold no row.
+    """
+    cells = assemble(pieces, table.dialect.decimal)
     if cells.rows == 0:
         raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
     names = tuple(name for name in cells.names if not _is_empty_unnamed(name, cells))
     log = LogTable(
         files=(source.name,),
-        format="tsv" if dialect.delimiter == "\t" else "csv",
+        format="tsv" if table.dialect.delimiter == "\t" else "csv",
         names=names,
         kinds={name: cells.kinds[name] for name in names},
         rows=cells.rows,
         load=cells.load,
         line=cells.line,
-        notes=(*source.notes.values(), *tally.notes(), *cells.notes),
+        notes=(*source.notes.values(), *table.tally.notes(), *cells.notes),
     )
     return _named_by_file(log, source) if is_scalar_export(names) else log
 
@@ -106,10 +124,10 @@ def _named_by_file(log: LogTable, source: Source) -> LogTable:
     )
 
 
-def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
+def pieces_of(lines: Iterable[Block], table: CsvTable) -> Iterator[Piece]:
+    """Yield the rows of blocks up to the end of the log, where a row may be cut."""
     waiting: Block | None = None
-    rows = _after_header(source, table.dialect.first_data_line)
-    for block in ahead(_whole_rows(rows)):
+    for block in _whole_rows(_after_header(lines, table.dialect.first_data_line)):
         if waiting is not None:
             yield from _block_pieces(waiting, table)
         waiting = block
@@ -118,8 +136,17 @@ def _pieces(source: Source, table: CsvTable) -> Iterator[Piece]:
     table.drop_held()
 
 
-def _after_header(source: Source, first_data_line: int) -> Iterator[Block]:
-    for block in blocks(source):
+def settled_pieces(block: Block, table: CsvTable) -> tuple[list[Piece], Block]:
+    """Return the rows of whole lines that more will follow, and what belongs to the row behind."""
+    start = _start_of_open_cell(block.data)
+    whole = Block(block.first_line, block.data[:start])
+    rows = list(_after_header([whole], table.dialect.first_data_line))
+    pieces = [piece for one in rows for piece in _block_pieces(one, table)]
+    return pieces, Block(block.first_line + whole.newlines, block.data[start:])
+
+
+def _after_header(lines: Iterable[Block], first_data_line: int) -> Iterator[Block]:
+    for block in lines:
         skip = first_data_line - block.first_line
         if skip <= 0:
             yield block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from stabdiag.errors import InputError
@@ -35,6 +35,7 @@ class JsonLines:
     name: str
     tally: Tally = field(default_factory=Tally)
     as_text: dict[str, object] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
 
 
 def read_jsonl(source: Source) -> LogTable:
@@ -46,8 +47,22 @@ def read_jsonl(source: Source) -> LogTable:
     Raises:
         InputError: no line holds a record.
     """
-    log = JsonLines(source.name)
-    cells = assemble(_pieces(source, log))
+    log = begun(source)
+    return table_of(source, log, pieces_of(ahead(blocks(source)), log))
+
+
+def begun(source: Source) -> JsonLines:
+    """Return a log of which nothing is read yet."""
+    return JsonLines(source.name)
+
+
+def table_of(source: Source, log: JsonLines, pieces: Iterable[Piece]) -> LogTable:
+    """Make a log of its pieces.
+
+    Raises:
+        InputError: they hold no record.
+    """
+    cells = assemble(pieces)
     if cells.rows == 0:
         raise InputError(
             f"{source.name}: no line holds a JSON object",
@@ -67,17 +82,26 @@ def read_jsonl(source: Source) -> LogTable:
     )
 
 
-def _pieces(source: Source, log: JsonLines) -> Iterator[Piece]:
-    keys: set[str] = set()
-    for block in ahead(blocks(source)):
+def pieces_of(lines: Iterable[Block], log: JsonLines) -> Iterator[Piece]:
+    """Yield the records of blocks.
+
+    Raises:
+        InputError: there are more keys than a log has.
+    """
+    for block in lines:
         for piece in _block_pieces(block, log):
-            keys |= piece.columns.keys()
-            if len(keys) > _MOST_KEYS:
+            log.keys |= piece.columns.keys()
+            if len(log.keys) > _MOST_KEYS:
                 raise InputError(
-                    f"{source.name}, line {piece.line[-1]}: more than {_MOST_KEYS} different keys",
+                    f"{log.name}, line {piece.line[-1]}: more than {_MOST_KEYS} different keys",
                     "write a value under the same key in each record",
                 )
             yield piece
+
+
+def settled_pieces(block: Block, log: JsonLines) -> tuple[list[Piece], Block]:
+    """Return the records of whole lines that more will follow, and what is left: nothing."""
+    return list(pieces_of([block], log)), Block(block.first_line + block.newlines, b"")
 
 
 def _block_pieces(block: Block, log: JsonLines) -> Iterator[Piece]:

@@ -110,7 +110,7 @@ def open_source(path: Path | str) -> Source:
             decompressed.
     """
     if str(path) == "-":
-        return _looked_into("<stdin>", None, _in_memory(sys.stdin.buffer, "<stdin>"))
+        return source_of("<stdin>", None, _in_memory(sys.stdin.buffer, "<stdin>"))
     path, name = Path(path), str(path)
     try:
         mode = path.stat().st_mode
@@ -118,13 +118,13 @@ def open_source(path: Path | str) -> Source:
             raise InputError(f"{name}: a folder, not a log file", "name the log file in it")
         with path.open("rb") as file:
             if not stat.S_ISREG(mode):  # a pipe can be read only once
-                return _looked_into(name, path, _in_memory(file, name))
+                return source_of(name, path, _in_memory(file, name))
     except FileNotFoundError as err:
         raise InputError(f"{name}: no such file", "check the path of the log") from err
     except (OSError, ValueError) as err:  # ValueError: a NUL in the path
         reason = getattr(err, "strerror", None) or str(err)
         raise InputError(f"{name}: can't be opened: {reason}", "check the file") from err
-    return _looked_into(name, path, lambda: path.open("rb"))
+    return source_of(name, path, lambda: path.open("rb"))
 
 
 def _in_memory(stream: IO[bytes], name: str) -> Callable[[], IO[bytes]]:
@@ -137,8 +137,12 @@ def _in_memory(stream: IO[bytes], name: str) -> Callable[[], IO[bytes]]:
     return lambda: io.BytesIO(data)
 
 
-def _looked_into(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]) -> Source:
-    """Find compression, encoding and head of a log."""
+def source_of(name: str, path: Path | None, open_raw: Callable[[], IO[bytes]]) -> Source:
+    """Find compression, encoding and head of a log whose bytes `open_raw` gives.
+
+    Raises:
+        InputError: it is empty, or can't be decompressed.
+    """
     with open_raw() as raw:
         compression = compression_of(raw.read(8))
     source = Source(name, path, open_raw, compression)
@@ -240,7 +244,7 @@ def blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[Block]:
         if cut:
             rest = chunk[cut:]
             waiting[-1] = chunk[:cut]
-            block = Block(line, _valid(source, b"".join(waiting), line))
+            block = Block(line, valid_text(source, b"".join(waiting), line))
             line += block.newlines
             yield block
             waiting, have = [rest], len(rest)
@@ -252,11 +256,11 @@ def blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[Block]:
             )
     last = b"".join(waiting)
     if last:
-        yield Block(line, _valid(source, last, line))
+        yield Block(line, valid_text(source, last, line))
 
 
-def _valid(source: Source, data: bytes, line: int) -> bytes:
-    """Replace and count the bytes that are not UTF-8."""
+def valid_text(source: Source, data: bytes, line: int) -> bytes:
+    """Replace the bytes that are not UTF-8, and count them in `source.notes`; `line` is the first."""
     if data.isascii():
         return data
     try:
@@ -290,7 +294,7 @@ def whole_text(source: Source) -> str:
                 "write the log as JSON Lines or Parquet",
             )
         parts.append(chunk)
-    return _valid(source, b"".join(parts), 1).decode()
+    return valid_text(source, b"".join(parts), 1).decode()
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,178 @@
+"""What `watch` does: read what was appended, judge the log, show what changed, know when to end."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from stabdiag.cli.exits import failing, not_checked
+from stabdiag.cli.logs import STANDARD_INPUT, meant_logs
+from stabdiag.cli.options import AnalysisOptions, ReadingOptions
+from stabdiag.cli.output import deliver, view_for
+from stabdiag.cli.reporting import leave
+from stabdiag.cli.settled import configuration, fail_on, one_of, required, settings_of
+from stabdiag.cli.strict import insist
+from stabdiag.cli.watch import FORMATS
+from stabdiag.diagnose import diagnose
+from stabdiag.errors import InputError, UsageError
+from stabdiag.findings import Report, Severity
+from stabdiag.opened import understood
+from stabdiag.readers.growing import GrowingLog, NotGrowingError
+from stabdiag.readers.store import remote_uri
+from stabdiag.reporters.json_report import render as as_json
+from stabdiag.reporters.view import View
+from stabdiag.reporters.watch_lines import changes
+
+Show = Callable[[Report | None, Report], None]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often to look, and when to end; seconds, None for never."""
+
+    interval: float
+    lasting: float | None = None
+    idle: float | None = None
+    until_change: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time.
+
+        Raises:
+            UsageError: a time that is not above 0.
+        """
+        for option, value in (
+            ("--interval", self.interval),
+            ("--for", self.lasting),
+            ("--idle", self.idle),
+        ):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(
+                    f"{option} is {value:g}; it is a time in seconds", "Give a number above 0."
+                )
+
+    def looks(self, news: Callable[[], bool]) -> Iterator[bool]:
+        """Yield whether there is news, again and again, until the time is over."""
+        began = last = time.monotonic()
+        while True:
+            there = news()
+            now = time.monotonic()
+            last = now if there else last
+            yield there
+            ends = [math.inf if self.lasting is None else began + self.lasting]
+            ends.append(math.inf if self.idle is None else last + self.idle)
+            left = min(ends) - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(self.interval, left))
+
+
+def shown_as(form: str, *, color: bool) -> AbstractContextManager[Show]:
+    """What shows a change: a screen kept up to date in a terminal, else lines.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    if one_of("--format", form, list(FORMATS)) == "json":
+        return nullcontext(_json_line)
+    if sys.stdout.isatty():
+        from stabdiag.cli.screen import Screen
+
+        return Screen(view_for(color=color, to_file=False))
+    return nullcontext(_text_lines)
+
+
+def watch_log(
+    named: Path | None,
+    reading: ReadingOptions,
+    analysis: AnalysisOptions,
+    showing: AbstractContextManager[Show],
+    patience: Patience,
+    say: Say,
+) -> None:
+    """Judge a log each time that something was appended to it; exit by what was found.
+
+    Raises:
+        typer.Exit: as `analyze`; with --until-change 1 at the first finding that fails.
+        InputError: no log was seen in the time given, or it is none that is appended to.
+    """
+    config = configuration(reading)
+    settings = settings_of(reading, analysis, config)
+    limit, needs = fail_on(analysis, config), required(analysis, config)
+    if patience.until_change and limit is None:
+        limit = Severity.ERROR
+    path = _one(meant_logs(None if named is None else [named], config, Path.cwd(), say))
+    log, report, waiting = GrowingLog(path), None, ""
+    restarts = 0
+    with showing as show:
+        try:
+            for there in patience.looks(log.update):
+                if not there:
+                    waiting = _wait(
+                        waiting, "" if report or path.exists() else "no such file yet", say
+                    )
+                    continue
+                if log.restarts > restarts:
+                    restarts = log.restarts
+                    say(f"{path}: cut or written anew; read from its beginning")
+                try:
+                    opened = understood(log.table(), settings)
+                    now = diagnose(opened.run(settings), settings)
+                except NotGrowingError:
+                    raise
+                except InputError as err:
+                    waiting = _wait(waiting, err.what, say)
+                    continue
+                if reading.strict:
+                    insist(now.run.notes, [path])
+                show(report, now)
+                report = now
+                if patience.until_change and failing(now.findings, limit):
+                    break
+        except KeyboardInterrupt:
+            pass
+    if report is None:
+        raise InputError(
+            f"{path}: no log to judge in the time given ({waiting or 'nothing was written'})",
+            "check the path, or give it more time with --for or --idle",
+        )
+    leave(failing(report.findings, limit), not_checked(report, needs))
+
+
+def _wait(said: str, why: str, say: Say) -> str:
+    """Say once what is waited for."""
+    if why and why != said:
+        say(f"waiting: {why}")
+    return why or said
+
+
+def _one(logs: tuple[Path, ...]) -> Path:
+    path = logs[0]
+    if len(logs) > 1 or path == STANDARD_INPUT or path.is_dir() or remote_uri(path):
+        what = f"{len(logs)} logs" if len(logs) > 1 else f"{path}"
+        raise UsageError(
+            f"{what}: watch follows one plain file to which a run appends",
+            "Name that file; `stabdiag analyze` reads everything else.",
+        )
+    return path
+
+
+def _text_lines(before: Report | None, now: Report) -> None:
+    lines = changes(before, now)
+    if lines:
+        deliver("\n".join(lines) + "\n", None)
+        sys.stdout.flush()
+
+
+def _json_line(before: Report | None, now: Report) -> None:
+    if changes(before, now):
+        document = json.loads(as_json(now, View(width=80)))
+        deliver(json.dumps(document, separators=(",", ":")) + "\n", None)
+        sys.stdout.flush()

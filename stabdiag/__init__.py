@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from stabdiag.model import Run
     from stabdiag.settings import Settings
 
-    LogSource: TypeAlias = str | PathLike[str] | pd.DataFrame | pa.Table
+    class ArrowStream(Protocol):
+        """What gives itself as an Arrow stream: a Polars frame, a DuckDB relation, an Arrow table."""
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+    LogSource: TypeAlias = str | PathLike[str] | pd.DataFrame | pa.Table | ArrowStream
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "analyze", "read_run"]
@@ -44,7 +49,8 @@ def analyze(*logs: LogSource, settings: Settings | None = None) -> Report:
     """Read a log and diagnose the run in it: what `stabdiag analyze LOG` does.
 
     Args:
-        logs: a path, several paths (shards of one run), or one pandas/Arrow table.
+        logs: a path, several paths (shards of one run), or one table: pandas, Polars, Arrow, or
+            whatever gives itself as an Arrow stream.
         settings: thresholds, columns, run and step range; None for the defaults.
 
     Raises:

@@ -38,7 +38,11 @@ def leaf_cells(name: str, array: pa.Array) -> dict[str, Cells]:
 def _cells(array: pa.Array) -> Cells | None:
     kind = array.type
     if pt.is_dictionary(kind):
-        return _cells(array.dictionary_decode())
+        try:
+            return _cells(array.dictionary_decode())
+        except pa.ArrowNotImplementedError:  # words as views, which Polars writes
+            words = array.dictionary.cast(pa.large_string())
+            return _cells(pa.DictionaryArray.from_arrays(array.indices, words).dictionary_decode())
     if pt.is_float64(kind):
         return array
     if pt.is_boolean(kind):

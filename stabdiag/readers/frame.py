@@ -1,14 +1,15 @@
-"""Tables in memory: Arrow tables as they are, pandas frames with their NaN told apart."""
+"""Tables in memory: what gives itself as Arrow, pandas frames with their NaN told apart."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from stabdiag.errors import InputError
-from stabdiag.model import LogTable, Mask
+from stabdiag.model import LogTable, Mask, Note
 from stabdiag.readers.columnar import in_memory, read_columnar
 from stabdiag.readers.lists import MixedLists
 from stabdiag.readers.records import column_cells
@@ -17,27 +18,44 @@ _NAME = "<table>"
 
 
 def read_table(table: Any) -> LogTable:
-    """Make a log of a pandas DataFrame or an Arrow table, one row a logged point.
+    """Make a log of a frame or a table, one row a logged point.
 
-    An Arrow null is missing and a NaN was logged. pandas has one NaN for both in columns of
-    floats: there it is missing in a column that is filled in some rows only (see `_missing`).
+    A pandas DataFrame, or what gives itself as an Arrow stream (the PyCapsule interface): Arrow and
+    Polars tables, DuckDB relations, readers of batches. An Arrow null is missing and a NaN was
+    logged. pandas has one NaN for both in columns of floats: there it is missing in a column that
+    is filled in some rows only (see `_missing`), and a note says what was taken for what.
 
     Raises:
-        InputError: it is neither, or has no column or row.
+        InputError: it is no table, or has no column or row.
     """
+    if hasattr(table, "iloc") and hasattr(table, "dtypes"):  # newer pandas gives streams, too
+        frame, notes = _from_frame(table)
+        log = read_columnar(in_memory(frame, _NAME, "pandas"))
+        return replace(log, notes=(*log.notes, *notes))
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    if isinstance(table, pa.Table):
-        return read_columnar(in_memory(table, _NAME, "arrow"))
-    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+    if not isinstance(table, pa.Table):
+        table = _from_stream(table)
+    return read_columnar(in_memory(table, _NAME, "arrow"))
+
+
+def _from_stream(table: Any) -> pa.Table:
+    if not hasattr(table, "__arrow_c_stream__"):
         raise InputError(
             f"{_NAME}: a {type(table).__name__} is no table",
             "pass a path, a DataFrame or an Arrow table",
         )
-    return read_columnar(in_memory(_from_frame(table), _NAME, "pandas"))
+    try:
+        return pa.RecordBatchReader.from_stream(table).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as err:
+        reason = " ".join(str(err).split())[:200]
+        raise InputError(
+            f"{_NAME}: a {type(table).__name__} that is no table: {reason}",
+            "pass a path, a DataFrame or an Arrow table",
+        ) from err
 
 
-def _from_frame(frame: Any) -> pa.Table:
+def _from_frame(frame: Any) -> tuple[pa.Table, tuple[Note, ...]]:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     names = [
@@ -54,6 +72,7 @@ def _from_frame(frame: Any) -> pa.Table:
     for position in sparse:
         other_kind |= ~nan[position]
     arrays = []
+    logged = unlogged = 0
     for position, column in enumerate(series):
         mask = nan.get(position)
         if mask is None:
@@ -61,7 +80,20 @@ def _from_frame(frame: Any) -> pa.Table:
         else:
             missing = _missing(mask, other_kind, position in sparse)
             arrays.append(pa.array(column.to_numpy(), mask=missing))
-    return pa.Table.from_arrays(arrays, names=names)
+            unlogged += int(np.count_nonzero(missing))
+            logged += int(np.count_nonzero(mask & ~missing))
+    return pa.Table.from_arrays(arrays, names=names), _one_nan(logged, unlogged)
+
+
+def _one_nan(logged: int, unlogged: int) -> tuple[Note, ...]:
+    """Say what the NaN of plain float columns were taken for, where there are any."""
+    if not logged + unlogged:
+        return ()
+    text = (
+        f"pandas has one NaN for missing and logged: {logged} taken as logged, {unlogged} as "
+        "missing; columns of Float64 keep them apart"
+    )
+    return (Note("guessed", text, logged + unlogged),)
 
 
 def _is_sparse(nan: Mask) -> bool:

@@ -14,12 +14,15 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+import stabdiag
 from stabdiag.errors import InputError
 from stabdiag.readers import read_log, read_table
 from tests.readers.tables import cells, column, said
 
 NAN = float("nan")
 UTC = dt.UTC
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs/bad_batch.parquet"
 
 
 def written(folder: Path, table: pa.Table, **options: object) -> Path:
@@ -174,6 +177,43 @@ def test_frame_of_pandas_tells_its_nan_apart() -> None:
     assert column(table, "loss") == [2.0, 1.5, None, 1.0, "<NaN>", None]
     assert column(table, "n") == [1.0, None, 3.0, 4.0, 5.0, 6.0]
     assert column(table, "word") == ["a", None, "b", "c", "d", None]
+    (note,) = table.notes
+    assert "4 taken as logged, 6 as missing" in note.text
+    whole = read_table(frame.dropna(axis=1))
+    assert not whole.notes
+
+
+class Stream:
+    """A table of another library: all that it shows is the PyCapsule interface."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_what_gives_itself_as_an_arrow_stream_is_a_table() -> None:
+    words = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 0], pa.uint32()), pa.array(["a", "b"], pa.string_view())
+    )
+    batches = [pa.record_batch({"step": [i, i + 1], "loss": [1.0, NAN]}) for i in (0, 2)]
+    several = read_table(Stream(pa.Table.from_batches(batches)))
+    assert column(several, "loss") == [1.0, "<NaN>", 1.0, "<NaN>"]
+    table = read_table(Stream(pa.table({"step": [0, 1, 2], "loss": [1.5, None, NAN], "w": words})))
+    assert column(table, "loss") == [1.5, None, "<NaN>"]
+    assert column(table, "w") == ["a", "b", "a"]
+    run = stabdiag.analyze(Stream(pq.read_table(SAMPLE)))
+    assert run.verdict == stabdiag.analyze(str(SAMPLE)).verdict
+
+
+def test_a_stream_of_no_table_is_said() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            raise ValueError("a series\nof numbers")
+
+    with pytest.raises(InputError, match="a Broken that is no table: a series of numbers"):
+        read_table(Broken())
 
 
 def test_frame_with_a_named_index_and_levels() -> None:

@@ -49,6 +49,8 @@ accuracy: $(READY_DEV) ## score the diagnosis on labelled runs and incidents (AR
 
 bench: $(READY_DEV) ## time and memory beside the plain library read (ARGS="--quick")
 	$(PY) -m tests.bench $(ARGS)
+	$(PY) -m tests.bench.growth
+	$(PY) -m tests.bench.fleet
 	$(WITH_TORCH) -m tests.bench.recorder
 
 samples: $(READY_SAMPLES) ## record the sample logs again (trains small models; needs PyTorch)

@@ -17,9 +17,9 @@ from stabdiag.runs.series import Timeline
 Kind = TypeVar("Kind", bound=np.generic)
 
 LAYERS_PER_BLOCK = 64
-# Bounds the memory of a block at 9 MB, whatever the number of layers and rows (of a single layer
+# Bounds the memory of a block at 5 MB, whatever the number of layers and rows (of a single layer
 # where that has more rows).
-CELLS_PER_BLOCK = 1_000_000
+CELLS_PER_BLOCK = 500_000
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ CASES = (
     Case("csv", 2_000, 13, limit=None),  # start-up outweighs the read
     Case("parquet", 1_000_000, 13),
     Case("parquet", 100_000, 405),
+    Case("parquet", 2_000, 10_005, limit=None),  # ten thousand layers
     Case("csv", 1_000_000, 13),
     Case("csv", 20_000, 205),
     Case("jsonl", 500_000, 10),

@@ -154,6 +154,13 @@ def test_a_file_that_went_away_is_no_news(tmp_path: Path) -> None:
     assert log.table().rows > 0
 
 
+def test_a_pipe_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(InputError, match="not a plain file"):
+            GrowingLog(path).update()
+
+
 @pytest.mark.parametrize("name", ["bad_batch.parquet", "healthy.csv.gz"])
 def test_what_is_not_written_by_appending_is_refused(name: str, tmp_path: Path) -> None:
     import gzip

@@ -65,7 +65,8 @@ def gate_command(
 def _policy(options: GateOptions, analysis: AnalysisOptions, config: Config) -> Policy:
     """The policy of --policy, else that of the configuration; flags beat it."""
     path = options.policy or config.path
-    policy = load_policy(path) if path is not None else Policy()
+    named = options.policy is not None
+    policy = load_policy(path, named=named) if path is not None else Policy()
     if analysis.fail_on is not None:
         word = one_of("--fail-on", analysis.fail_on, list(FAIL_ON))
         policy = replace(policy, fail_on=FAIL_ON[word])

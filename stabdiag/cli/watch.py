@@ -43,7 +43,7 @@ def watch(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="text, or json: a report a line.",
+            help="text, or json: a report a line, at each change.",
             autocompletion=completed_by(FORMATS),
         ),
     ] = "text",

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from stabdiag.readers.store import remote_uri
 from stabdiag.reporters.json_report import render as as_json
 from stabdiag.reporters.view import View
 from stabdiag.reporters.watch_lines import changes
+from stabdiag.settings import Settings
 
 Show = Callable[[Report | None, Report], None]
 Say = Callable[[str], None]
@@ -109,48 +110,50 @@ def watch_log(
     if patience.until_change and limit is None:
         limit = Severity.ERROR
     path = _one(meant_logs(None if named is None else [named], config, Path.cwd(), say))
-    log, report, waiting = GrowingLog(path), None, ""
-    restarts = 0
-    with showing as show:
-        try:
-            for there in patience.looks(log.update):
-                if not there:
-                    waiting = _wait(
-                        waiting, "" if report or path.exists() else "no such file yet", say
-                    )
-                    continue
-                if log.restarts > restarts:
-                    restarts = log.restarts
-                    say(f"{path}: cut or written anew; read from its beginning")
-                try:
-                    opened = understood(log.table(), settings)
-                    now = diagnose(opened.run(settings), settings)
-                except NotGrowingError:
-                    raise
-                except InputError as err:
-                    waiting = _wait(waiting, err.what, say)
-                    continue
-                if reading.strict:
-                    insist(now.run.notes, [path])
-                show(report, now)
-                report = now
-                if patience.until_change and failing(now.findings, limit):
-                    break
-        except KeyboardInterrupt:
-            pass
+    report = None
+    with showing as show, suppress(KeyboardInterrupt):
+        for now in _reports(GrowingLog(path), settings, patience, say):
+            if reading.strict:
+                insist(now.run.notes, [path])
+            show(report, now)
+            report = now
+            if patience.until_change and failing(now.findings, limit):
+                break
     if report is None:
         raise InputError(
-            f"{path}: no log to judge in the time given ({waiting or 'nothing was written'})",
+            f"{path}: no log to judge in the time given",
             "check the path, or give it more time with --for or --idle",
         )
     leave(failing(report.findings, limit), not_checked(report, needs))
 
 
-def _wait(said: str, why: str, say: Say) -> str:
-    """Say once what is waited for."""
-    if why and why != said:
-        say(f"waiting: {why}")
-    return why or said
+def _reports(log: GrowingLog, settings: Settings, patience: Patience, say: Say) -> Iterator[Report]:
+    """Yield a report each time that there is news; what is waited for is said once.
+
+    Raises:
+        NotGrowingError: waiting helps nothing.
+        UsageError: the settings name what is not in the log.
+    """
+    said, restarts = "", 0
+    for there in patience.looks(log.update):
+        if log.restarts > restarts:
+            restarts = log.restarts
+            say(f"{log.path}: cut or written anew; read from its beginning")
+        why, report = "", None
+        if there:
+            try:
+                report = diagnose(understood(log.table(), settings).run(settings), settings)
+            except NotGrowingError:
+                raise
+            except InputError as err:
+                why = err.what
+        elif not log.read_bytes:
+            why = f"{log.path} is empty" if log.path.exists() else "no such file yet"
+        if report is not None:
+            yield report
+        if why and why != said:
+            say(f"waiting: {why}")
+            said = why
 
 
 def _one(logs: tuple[Path, ...]) -> Path:

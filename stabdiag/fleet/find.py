@@ -68,8 +68,9 @@ def _at(place: str) -> Iterator[Found]:
 
 
 def _below(folder: Path) -> Iterator[Found]:
-    """The logs of a folder and of those in it, sorted by path."""
-    for here, folders, names in os.walk(folder):
+    """The logs of a folder and of those in it, sorted by path; a folder that can't be read is one."""
+    closed: list[str] = []
+    for here, folders, names in os.walk(folder, onerror=lambda err: closed.append(err.filename)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         files = [Path(here, name) for name in sorted(names) if not name.startswith(".")]
         if _is_one_log(Path(here), files):
@@ -81,6 +82,7 @@ def _below(folder: Path) -> Iterator[Found]:
                 yield Found(str(file), sure=True)
             elif kind := _kind(file.name):
                 yield Found(str(file), sure=kind == "table")
+    yield from (Found(place, sure=True) for place in closed)
 
 
 def _elsewhere(uri: str) -> Iterator[Found]:

@@ -16,12 +16,13 @@ from stabdiag.gate.records import Accepted, Policy
 from stabdiag.rules import CATALOGUE
 
 
-def load_policy(path: Path) -> Policy:
-    """Read the policy in `path`; a file without one is the default policy.
+def load_policy(path: Path, *, named: bool = False) -> Policy:
+    """Read the policy in `path`; a file without one is the default policy, unless it was `named`.
 
     Raises:
         UsageError: not a readable TOML file, an unknown key (the message names the nearest),
-            rule or cause, or a value that is not of its kind; with file and line.
+            rule or cause, or a value that is not of its kind; with file and line. A file that was
+            named for its policy has none: what stands in it would bind nobody.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -34,6 +35,9 @@ def load_policy(path: Path) -> Policy:
     if path.name == PROJECT_NAME:
         table = table.get("tool", {}).get("stabdiag", {})
     own = table.get("gate", {})
+    if named and "gate" not in table:
+        header = "[tool.stabdiag.gate]" if path.name == PROJECT_NAME else "[gate]"
+        raise UsageError(f"policy {path}: no {header} in it", f"Write the policy under {header}.")
     if not isinstance(own, dict):
         raise UsageError(f"{path}: `gate` is not a table", "Write it as [gate].")
     return _policy(own, path, _Places(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -70,10 +71,10 @@ class GrowingLog:
         NotGrowingError: it is no file that is appended to.
         """
         try:
-            status = self.path.stat()
-            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for its writer
+            if not stat.S_ISREG(self.path.stat().st_mode):  # a pipe would wait for its writer
                 raise NotGrowingError(f"{self.path}: not a plain file", _TODO)
             with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
                 identity = (status.st_dev, status.st_ino)
                 if self._offset and not self._goes_on(file, identity, status.st_size):
                     self.restarts += 1

@@ -12,6 +12,7 @@ from tests.cli.small_logs import JUMP, write_csv
 from tests.command_line import Command, Done
 from tests.several.schemas import validator
 
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 TODAY = ("--today", "2026-06-01")
 
 
@@ -203,3 +204,13 @@ def test_the_finding_is_at_its_step(command: Command, logs: Path) -> None:
     document = json.loads(command("gate", "upset.csv", "--format", "json").out)
     steps = {one["step"] for one in document["runs"][0]["new"]}
     assert any(abs(step - JUMP) <= 2 for step in steps)
+
+
+@pytest.mark.parametrize("text", ["", "max-loss-spikes = 1\n", "[gates]\nmax-loss-spikes = 1\n"])
+def test_a_named_policy_without_a_policy_is_refused(
+    command: Command, folder: Path, text: str
+) -> None:
+    Path("policy.toml").write_text(text, encoding="utf-8")
+    done = command("gate", SAMPLES / "healthy.csv", "--policy", "policy.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "no [gate] in it" in done.remarks[0]

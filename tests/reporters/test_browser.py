@@ -87,16 +87,15 @@ class Browser:
         )
         time.sleep(0.05)
 
-    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+    def drag(self, start: tuple[int, int], end: tuple[int, int], by: str = "mouse") -> None:
         moves = [
             {"type": "pointerMove", "duration": 0, "x": start[0], "y": start[1]},
             {"type": "pointerDown", "button": 0},
             {"type": "pointerMove", "duration": 50, "x": end[0], "y": end[1]},
             {"type": "pointerUp", "button": 0},
         ]
-        self.call(
-            "POST", "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": moves}]}
-        )
+        hand = {"type": "pointer", "id": by, "parameters": {"pointerType": by}, "actions": moves}
+        self.call("POST", "/actions", {"actions": [hand]})
 
     def text(self, selector: str) -> str:
         shown: str = self.run(f"return document.querySelector({selector!r}).textContent")
@@ -199,7 +198,8 @@ def test_the_buttons_zoom_all_charts(browser: Browser, page: Path) -> None:
     assert _all_ends(browser) == [[0, 320]] * 2
 
 
-def test_a_drag_zooms_all_charts(browser: Browser, page: Path) -> None:
+@pytest.mark.parametrize("by", ["mouse", "touch"])
+def test_a_drag_zooms_all_charts(browser: Browser, page: Path, by: str) -> None:
     browser.open(page)
     browser.run("document.getElementById('drawn').scrollIntoView({ block: 'center' })")
     box = browser.run(
@@ -207,11 +207,27 @@ def test_a_drag_zooms_all_charts(browser: Browser, page: Path) -> None:
         "return [b.left, b.top, b.width, b.height].map(Math.round)"
     )
     left, top, width, height = box
-    browser.drag((left + width // 4, top + height // 2), (left + width // 2, top + height // 2))
+    middle = top + height // 2
+    browser.drag((left + width // 4, middle), (left + width // 2, middle), by)
     time.sleep(0.2)
     first, second = _all_ends(browser)
     assert first == pytest.approx([80, 160], abs=1)
     assert second == pytest.approx(first, abs=0.01)
+
+
+def test_a_finger_that_scrolls_or_taps_does_not_zoom(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.run("document.getElementById('drawn').scrollIntoView({ block: 'center' })")
+    left, top, width, height = browser.run(
+        "const b = uPlot.sync('steps').plots[0].over.getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height].map(Math.round)"
+    )
+    whole = _all_ends(browser)
+    at = (left + width // 4, top + height // 2)
+    browser.drag(at, at, "touch")
+    browser.drag(at, (at[0] + 4, at[1] + 300), "touch")
+    time.sleep(0.2)
+    assert _all_ends(browser) == whole
 
 
 def test_the_pointer_reads_every_series(browser: Browser, page: Path, report: Report) -> None:

@@ -174,6 +174,35 @@
   const tables = (members) => members.flatMap((one) => [
     ...one.over.map((before) => [before.step, before.value]), [one.step, one.value], // what counts is drawn over what does not
   ]);
+  // uPlot hears the mouse alone: one finger drags as a mouse would. Up and down scrolls the page; a
+  // drag that becomes that is taken back, and two fingers are the browser's own.
+  const byFinger = (over) => {
+    let start = null;
+    const as = (name, finger, target = over) => target.dispatchEvent(new MouseEvent(name, {
+      bubbles: true, cancelable: true, button: 0, movementX: 1, clientX: finger.clientX, clientY: finger.clientY,
+    }));
+    const end = (finger) => {
+      if (!start) return;
+      as("mousemove", finger);
+      as("mouseup", finger, document);
+      start = null;
+    };
+    over.style.touchAction = "pan-y pinch-zoom";
+    over.addEventListener("touchstart", (event) => {
+      if (event.touches.length > 1) return end(start);
+      start = event.touches[0];
+      as("mousedown", start);
+    }, { passive: true });
+    over.addEventListener("touchmove", (event) => { if (start) as("mousemove", event.touches[0]); }, { passive: true });
+    over.addEventListener("touchend", (event) => {
+      const last = event.changedTouches[0];
+      const across = start ? Math.abs(last.clientX - start.clientX) : 0;
+      const meant = start && across > 8 && across > Math.abs(last.clientY - start.clientY);
+      end(meant ? last : start);
+    });
+    over.addEventListener("touchcancel", () => end(start));
+  };
+
   const panel = (members, words) => {
     const log = members.every((one) => one.log || (everyLog && one.positive));
     const series = members.flatMap((one, i) => {
@@ -229,6 +258,7 @@
       tell();
     });
     chart.over.addEventListener("dblclick", () => show(whole.min, whole.max));
+    byFinger(chart.over);
     charts.push(chart);
   };
 

@@ -12,6 +12,7 @@ import pyarrow.json as pa_json
 import pyarrow.types as pt
 
 from stabdiag.model import I64
+from stabdiag.readers.arrays import float_values
 from stabdiag.readers.arrow_cells import leaf_cells
 from stabdiag.readers.kinds import Cells
 from stabdiag.readers.pieces import Piece
@@ -52,6 +53,8 @@ def fast_piece(block: Block, as_text: dict[str, Any]) -> Piece | None:
         if _has_odd_lists(column.type) or _has_odd_objects(column.type):
             return None
         columns |= leaf_cells(name, column.combine_chunks())
+    if any(_has_rounded(cells) for cells in columns.values()):
+        return None
     return Piece(table.num_rows, lines + block.first_line, columns)
 
 
@@ -163,6 +166,14 @@ def _has_odd_objects(kind: pa.DataType) -> bool:
     return kind.num_fields == 0 or any(
         field.name == "_type" or _has_odd_objects(field.type) for field in kind
     )
+
+
+def _has_rounded(cells: Cells) -> bool:
+    """Say whether these are lists with numbers from 2^63 on, of which Arrow kept no last digits."""
+    if not isinstance(cells, pa.ListArray) or not pt.is_float64(cells.type.value_type):
+        return False
+    value = np.abs(float_values(cells.flatten()))
+    return bool(np.any(np.isfinite(value) & (value >= 2.0**63)))
 
 
 def _has_odd_lists(kind: pa.DataType) -> bool:

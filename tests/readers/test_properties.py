@@ -159,6 +159,7 @@ ODD_LINES = st.lists(
 
 
 @given(ODD_LINES)
+@example(['{"a": [9223372036854775808]}'])
 @example(['{"a": {}, "b": null}', '{"a": {"b": 1, "c": null}}'])
 @example(['{"a": null, "a/b": null}', '{"a": {"c": null}}'])
 @settings(max_examples=200, deadline=None)

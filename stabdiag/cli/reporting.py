@@ -12,12 +12,14 @@ from stabdiag.cli.exits import FOUND, NOT_CHECKED, failing, not_checked
 from stabdiag.cli.logs import meant_logs, remember
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.output import deliver, remark, view_for
+from stabdiag.cli.progress import at_work
 from stabdiag.cli.settled import configuration, fail_on, format_of, required, settings_of
 from stabdiag.cli.strict import insist
 from stabdiag.config import Config
 from stabdiag.errors import UsageError
 from stabdiag.findings import Finding, Report
 from stabdiag.reporters import FORMATS, PART_FORMATS, render, render_part
+from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import PARTS, View, findings_of
 from stabdiag.settings import Settings
 
@@ -90,7 +92,11 @@ def analysed(request: Request) -> Report:
     from stabdiag import read_run
     from stabdiag.diagnose import diagnose
 
-    return diagnose(read_run(*request.logs, settings=request.settings), request.settings)
+    named = ", ".join(printable(str(log)) for log in request.logs[:3])
+    with at_work(f"reading {named}", quiet=request.say is silence) as say:
+        run = read_run(*request.logs, settings=request.settings)
+        say(f"judging {run.rows:,} rows of {named}")
+        return diagnose(run, request.settings)
 
 
 def _text(report: Report, name: str, part: str | None, view: View) -> str:

@@ -186,6 +186,7 @@ def _run_info(run: Run) -> RunInfo:
         files=run.files,
         format=run.format,
         rows=run.rows,
+        rows_left_out=run.rows_left_out,
         axis=run.axis,
         first_step=min(steps) if steps else None,
         last_step=max(steps) if steps else None,

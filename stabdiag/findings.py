@@ -190,12 +190,16 @@ class SeriesInfo:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What the report says of the run and its log; `notes` are the reader's, JSON-ready."""
+    """What the report says of the run and its log; `notes` are the reader's, JSON-ready.
+
+    `rows` are those that were looked at; of a very long log others were left out.
+    """
 
     name: str
     files: tuple[str, ...]
     format: str
     rows: int
+    rows_left_out: int
     axis: str
     first_step: int | None
     last_step: int | None

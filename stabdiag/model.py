@@ -65,7 +65,8 @@ class LogTable:
     same row order. `line` is the 1-based line (or record) of each row in its file. `facts` holds
     settings that the log itself states (e.g. {"fp16": "True", "max_grad_norm": "1.0"}).
     `counted_step` is True where the format has no step and rows were counted.
-    `row_kind`, where the format itself tells rows apart, gives each row's kind ("train", "eval",
+    `place` is the 0-based row of the log that each row is, where rows of a very long one are left
+    out, else None. `row_kind`, where the format itself tells rows apart, gives each row's kind ("train", "eval",
     "summary", ...), else None. `detection` says which format was recognised by which sign.
     """
 
@@ -80,7 +81,13 @@ class LogTable:
     facts: Mapping[str, str] = field(default_factory=dict)
     row_kind: tuple[str, ...] | None = None
     counted_step: bool = False
+    place: I64 | None = None
     detection: str = ""
+
+    @property
+    def rows_left_out(self) -> int:
+        """Rows of the log that are not among these."""
+        return 0 if self.place is None else int(self.place[-1]) + 1 - self.rows
 
 
 def cadence_of(step: I64) -> int:
@@ -180,7 +187,8 @@ class Run:
     `abandoned` holds, under the same names, the points that a later restart overwrote.
     `layers` maps a per-layer metric to its layer names in file order; `layer_blocks(metric)` reads
     them, a bounded number of layers at a time. `axis` says what the steps count ("step", "epoch",
-    "row" when counted, "tokens" ...). `siblings` names all runs of the file this one is from.
+    "row" when counted, "tokens" ...). `siblings` names all runs of the file this one is from. Of a
+    very long log `rows_left_out` rows were not looked at; each that was stands for `weight` rows.
     """
 
     name: str
@@ -197,3 +205,5 @@ class Run:
     notes: tuple[Note, ...]
     facts: Mapping[str, str]
     siblings: tuple[str, ...]
+    rows_left_out: int = 0
+    weight: float = 1.0

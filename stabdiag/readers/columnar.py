@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +11,20 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from stabdiag.errors import InputError
-from stabdiag.model import Column, ColumnKind, LogTable
+from stabdiag.model import I64, Column, ColumnKind, LogTable
+from stabdiag.readers.arrays import whole_array
 from stabdiag.readers.arrow_cells import leaf_cells
+from stabdiag.readers.assembled import Assembled, assemble
 from stabdiag.readers.csv_table import column_names
+from stabdiag.readers.gathered import EXTENT, Gathered, first_looked_at
 from stabdiag.readers.kinds import Cells
-from stabdiag.readers.pieces import Assembled, Piece, assemble
+from stabdiag.readers.pieces import Piece
 from stabdiag.readers.tally import Tally
 
-# Project choice: a thousand times a long log, and still less than a GB for one column. A file of a
-# few bytes can claim any number of rows.
-MAX_ROWS = 100_000_000
+# Project choice: a thousand times a long log. A file of a few bytes can claim any number of rows,
+# and they are all looked at.
+MAX_ROWS = 1_000_000_000
+_TODO = "write the file again, or name another copy"
 
 
 @dataclass(frozen=True)
@@ -52,29 +57,50 @@ def read_columnar(stored: Columnar) -> LogTable:
         )
     tally = Tally()
     names = column_names(stored.schema.names, tally, 1)
-    leaves, kinds, as_logged = _leaves(stored, names, tally)
+    left = _left_of(stored, names) if stored.rows > EXTENT.most_rows else None
+    place = None if left is None else left.place
+    leaves, kinds, as_logged = _leaves(stored, names, tally, place)
     if not leaves:
         raise InputError(
             f"{stored.name}: no column of numbers or text", "name a log with columns of numbers"
         )
 
     def load(wanted: Sequence[str]) -> dict[str, Column]:
-        return _assembled(stored, names, {name: leaves[name] for name in wanted}).load(wanted)
+        return _assembled(stored, names, {name: leaves[name] for name in wanted}, place).load(
+            wanted
+        )
 
     return LogTable(
         files=(stored.name,),
         format=stored.format,
         names=tuple(leaves),
         kinds=kinds,
-        rows=stored.rows,
+        rows=stored.rows if place is None else place.size,
         load=load,
-        line=np.arange(1, stored.rows + 1, dtype=np.int64),
-        notes=(*tally.notes(), *as_logged.notes),
+        line=np.arange(1, stored.rows + 1, dtype=np.int64) if place is None else place + 1,
+        place=place,
+        notes=(*tally.notes(), *([left.note] if left and left.note else ()), *as_logged.notes),
     )
 
 
+def _left_of(stored: Columnar, names: Sequence[str]) -> Gathered:
+    """Choose the rows that are looked at of a very long table."""
+    numbers = [
+        name
+        for name, kind in zip(names, stored.schema.types, strict=True)
+        if pt.is_floating(kind) or pt.is_integer(kind)
+    ]
+    field = {name: index for index, name in enumerate(names)}
+    gathered = Gathered()
+    with _damage_said(stored):
+        for piece in _pieces(stored, names, {n: field[n] for n in first_looked_at(numbers)}):
+            gathered.add(piece)
+        gathered.end()
+    return gathered
+
+
 def _leaves(
-    stored: Columnar, names: Sequence[str], tally: Tally
+    stored: Columnar, names: Sequence[str], tally: Tally, place: I64 | None
 ) -> tuple[dict[str, int], dict[str, ColumnKind], Assembled]:
     """List the columns inside the fields and settle their kinds; text is read for that."""
     leaves: dict[str, int] = {}
@@ -90,42 +116,60 @@ def _leaves(
             leaves[name] = index
             if not (isinstance(cells, pa.Array) and pt.is_float64(cells.type)):
                 unsure[name] = leaves[name]
-    settled = _assembled(stored, names, unsure)
+    settled = _assembled(stored, names, unsure, place)
     kinds: dict[str, ColumnKind] = dict.fromkeys(leaves, "number")
     kinds |= settled.kinds
     return leaves, kinds, settled
 
 
-def _assembled(stored: Columnar, names: Sequence[str], leaves: Mapping[str, int]) -> Assembled:
-    """Read the fields that hold these columns, and take out the columns."""
-    fields = sorted(set(leaves.values()))
+def _assembled(
+    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], place: I64 | None
+) -> Assembled:
+    """Read the fields that hold these columns, and take out the columns at the rows in `place`.
 
-    def pieces() -> Iterator[Piece]:
-        first = 1
-        for arrays in stored.read(fields):
-            columns: dict[str, Cells] = {}
-            for index, array in zip(fields, arrays, strict=True):
-                columns |= {
-                    name: cells
-                    for name, cells in leaf_cells(names[index], array).items()
-                    if leaves.get(name) == index
-                }
-            rows = len(arrays[0])
-            yield Piece(rows, np.arange(first, first + rows, dtype=np.int64), columns)
-            first += rows
-
-    if not fields:
+    Raises:
+        InputError: the data is damaged.
+    """
+    if not leaves:
         return assemble(())
-    todo = "write the file again, or name another copy"
+    with _damage_said(stored):
+        return assemble(_pieces(stored, names, leaves, place))
+
+
+def _pieces(
+    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], place: I64 | None = None
+) -> Iterator[Piece]:
+    """Yield the columns in `leaves` of all rows, or of those in `place`."""
+    fields = sorted(set(leaves.values()))
+    first = 0
+    for arrays in stored.read(fields):
+        stop = first + len(arrays[0])
+        if place is None:
+            rows = np.arange(first, stop, dtype=np.int64)
+        else:
+            rows = place[slice(*np.searchsorted(place, (first, stop)))]
+            arrays = [array.take(whole_array(rows - first)) for array in arrays]
+        columns: dict[str, Cells] = {}
+        for field, array in zip(fields, arrays, strict=True):
+            columns |= {
+                name: cells
+                for name, cells in leaf_cells(names[field], array).items()
+                if leaves.get(name) == field
+            }
+        yield Piece(rows.size, rows + 1, columns)
+        first = stop
+    if first != stored.rows:
+        what = f"{stored.name}: damaged data: {first} of {stored.rows} rows are there"
+        raise InputError(what, _TODO)
+
+
+@contextmanager
+def _damage_said(stored: Columnar) -> Iterator[None]:
     try:
-        assembled = assemble(pieces())
+        yield
     except (pa.ArrowException, OSError) as err:
         what = f"{stored.name}: damaged data: {str(err).splitlines()[0][:200]}"
-        raise InputError(what, todo) from err
-    if assembled.rows != stored.rows:
-        what = f"{stored.name}: damaged data: {assembled.rows} of {stored.rows} rows are there"
-        raise InputError(what, todo)
-    return assembled
+        raise InputError(what, _TODO) from err
 
 
 def in_memory(table: pa.Table, name: str, format_name: str) -> Columnar:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
+from stabdiag.readers.assembled import Assembled, assemble
 from stabdiag.readers.csv_careful import MOST_LINES_OF_A_CELL, careful_pieces
 from stabdiag.readers.csv_dialect import Dialect, dialect_of
 from stabdiag.readers.csv_end import without_cut_row
 from stabdiag.readers.csv_fast import fast_piece
 from stabdiag.readers.csv_table import CsvTable, column_names
-from stabdiag.readers.pieces import Assembled, Piece, assemble
+from stabdiag.readers.pieces import Piece
 from stabdiag.readers.series_name import is_scalar_export, series_name
 from stabdiag.readers.source import Block, Source, blocks, head_text
 from stabdiag.readers.tally import Tally
@@ -65,6 +66,7 @@ def table_of(source: Source, table: CsvTable, pieces: Iterable[Piece]) -> LogTab
         rows=cells.rows,
         load=cells.load,
         line=cells.line,
+        place=cells.place,
         notes=(*source.notes.values(), *table.tally.notes(), *cells.notes),
     )
     return _named_by_file(log, source) if is_scalar_export(names) else log

@@ -9,8 +9,9 @@ from typing import Any
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
+from stabdiag.readers.assembled import assemble
 from stabdiag.readers.json_shapes import aligned, columns_in, records_in_document
-from stabdiag.readers.pieces import Piece, assemble
+from stabdiag.readers.pieces import Piece
 from stabdiag.readers.records import (
     Record,
     columns_piece,
@@ -41,6 +42,8 @@ def read_json(source: Source) -> LogTable:
         raise InputError(f"{source.name}: a JSON document without records", _TODO)
     trainer_state = isinstance(document, dict) and "log_history" in document
     cells = assemble([piece])
+    if cells.place is not None:
+        records = [records[row] for row in cells.place.tolist()]
     names = tree_order(cells)
     is_export = names[:2] == SCALAR_EXPORT[:2] and len(names) == 3
     return LogTable(
@@ -51,6 +54,7 @@ def read_json(source: Source) -> LogTable:
         rows=cells.rows,
         load=cells.load,
         line=cells.line,
+        place=cells.place,
         notes=(*source.notes.values(), *tally.notes(), *cells.notes),
         facts=_facts(document) if trainer_state else {},
         row_kind=tuple(map(_trainer_kind, records)) if trainer_state else row_kinds(cells),

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
+from stabdiag.readers.assembled import assemble
 from stabdiag.readers.jsonl_fast import fast_piece
-from stabdiag.readers.pieces import Piece, assemble
+from stabdiag.readers.pieces import Piece
 from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
 from stabdiag.readers.source import Block, Source, blocks
 from stabdiag.readers.tally import Tally
@@ -77,6 +78,7 @@ def table_of(source: Source, log: JsonLines, pieces: Iterable[Piece]) -> LogTabl
         rows=cells.rows,
         load=cells.load,
         line=cells.line,
+        place=cells.place,
         notes=(*source.notes.values(), *log.tally.notes(), *cells.notes),
         row_kind=row_kinds(cells),
     )

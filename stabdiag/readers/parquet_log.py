@@ -13,6 +13,10 @@ from stabdiag.model import LogTable
 from stabdiag.readers.columnar import Columnar, read_columnar
 from stabdiag.readers.source import MAX_DOCUMENT_BYTES, Source, stored_chunks
 
+# Project choice: a row group of more rows is read in parts (writers make them of a million or so).
+MOST_ROWS_AT_ONCE = 1 << 21
+ROWS_AT_ONCE = 1 << 18
+
 
 def read_parquet(source: Source) -> LogTable:
     """Read a Parquet file, by row group and column.
@@ -33,17 +37,26 @@ def read_parquet(source: Source) -> LogTable:
 
     def read(fields: Sequence[int]) -> Iterator[list[pa.Array]]:
         wanted = [names[index] for index in fields]
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=wanted)
-            # "a" brings "a.b" with it, and a name that stands twice brings both fields
-            places: dict[str, list[int]] = {}
-            for position, name in enumerate(table.schema.names):
-                places.setdefault(name, []).append(position)
-            positions = [places[names[i]][ordinals[i]] for i in fields]
-            for batch in table.select(positions).to_batches():
-                yield list(batch.columns)
+        positions: list[int] | None = None
+        for batch in _batches(file, wanted):
+            if positions is None:
+                # "a" brings "a.b" with it, and a name that stands twice brings both fields
+                places: dict[str, list[int]] = {}
+                for position, name in enumerate(batch.schema.names):
+                    places.setdefault(name, []).append(position)
+                positions = [places[names[i]][ordinals[i]] for i in fields]
+            yield [batch.column(position) for position in positions]
 
     return read_columnar(Columnar(source.name, "parquet", schema, file.metadata.num_rows, read))
+
+
+def _batches(file: Any, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield some rows at a time: a row group where it is not very large, else parts of it."""
+    for group in range(file.num_row_groups):
+        if file.metadata.row_group(group).num_rows > MOST_ROWS_AT_ONCE:
+            yield from file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=columns)
+        else:
+            yield from file.read_row_group(group, columns=columns).to_batches()
 
 
 def _ordinals(names: Sequence[str]) -> list[int]:

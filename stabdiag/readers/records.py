@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from stabdiag.model import F64, I64, Mask
 from stabdiag.readers.arrays import float_array, text_array, whole_array
+from stabdiag.readers.assembled import Assembled
 from stabdiag.readers.cells import number_text
 from stabdiag.readers.lists import MixedLists, list_cell
-from stabdiag.readers.pieces import Assembled, Piece
+from stabdiag.readers.pieces import Piece
 from stabdiag.readers.tally import Tally
 
 Record = dict[str, Any]

@@ -17,7 +17,7 @@ from stabdiag.reporters.blocks import (
     prose,
     words,
 )
-from stabdiag.reporters.numbers import count, nats, percent, steps, times
+from stabdiag.reporters.numbers import count, nats, number, percent, steps, times
 
 HEALTH_TONES: Mapping[Health, Tone] = {
     "healthy": "good",
@@ -118,7 +118,10 @@ def log_header(version: str, run: RunInfo) -> Words:
     name = f", run {run.name}" if run.name and run.siblings else ""
     unit = run.axis if run.axis.endswith("s") else f"{run.axis}s"
     span = f", {unit} {run.first_step} to {run.last_step}" if run.first_step is not None else ""
-    facts = Span(f"{run.format}, {count(run.rows, 'row')}{span}{name}", "dim", whole=True)
+    rows = count(run.rows, "row")
+    if run.rows_left_out:
+        rows += f" ({number(run.rows_left_out)} left out: see the notes)"
+    facts = Span(f"{run.format}, {rows}{span}{name}", "dim", whole=True)
     return words(Span(f"stabdiag {version}", "dim", whole=True), f"  {files}  ", facts)
 
 

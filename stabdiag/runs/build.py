@@ -73,6 +73,8 @@ def build_run(
         notes=(*table.notes, *plan.notes, *notes),
         facts=table.facts,
         siblings=tuple(other.name for other in parts) if len(parts) > 1 else (),
+        rows_left_out=table.rows_left_out,
+        weight=1.0 + table.rows_left_out / max(1, table.rows),
     )
 
 

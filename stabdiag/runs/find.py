@@ -67,7 +67,7 @@ def _groups(table: LogTable, plan: ColumnPlan, loaded: Loaded) -> list[tuple[str
 def _rows(table: LogTable, plan: ColumnPlan, loaded: Loaded, kinds: RowKinds, rows: I64) -> Rows:
     counted = counter(loaded.columns, plan.step)
     if counted is None:
-        step = np.arange(table.rows, dtype=np.float64)
+        step = _counted(table)
     else:
         value, usable = counted
         step = np.where(usable, value, np.nan)
@@ -86,6 +86,11 @@ def _rows(table: LogTable, plan: ColumnPlan, loaded: Loaded, kinds: RowKinds, ro
             if cells.role.kind in ("metric", "other", "batch_statistic")
         ),
     )
+
+
+def _counted(table: LogTable) -> F64:
+    place = np.arange(table.rows) if table.place is None else table.place
+    return place.astype(np.float64)
 
 
 def _values(loaded: Loaded, name: str, rows: I64) -> F64:
@@ -132,7 +137,7 @@ def _wide(table: LogTable, plan: ColumnPlan, run: str) -> Part:
         if cells.role.run == run:
             logged |= cells.logged
     counted = counter(loaded.columns, plan.step)
-    step = np.arange(table.rows, dtype=np.float64) if counted is None else counted[0]
+    step = _counted(table) if counted is None else counted[0]
     logged &= np.isfinite(step)
     rows = np.flatnonzero(logged)
     rows = rows[np.argsort(step[rows], kind="stable")]

@@ -78,8 +78,8 @@ def _against_course(
     new_step, new_x = new_step[:NEAREST], new_x[:NEAREST]
     ok, new_ok = np.isfinite(x), np.isfinite(new_x)
     step, x, new_step, new_x = step[ok], x[ok], new_step[new_ok], new_x[new_ok]
-    if x.size < 6 or new_x.size < 3:
-        return float("nan"), float("nan")
+    if x.size < 6 or new_x.size < 3 or new_step[0] - step[-1] > step[-1] - step[0]:
+        return float("nan"), float("nan")  # too few, or too far for a straight course
     half = x.size // 2
     slopes = (x[half : 2 * half] - x[:half]) / np.maximum(step[half : 2 * half] - step[:half], 1)
     slope = float(np.median(slopes))

@@ -9,6 +9,7 @@ import numpy as np
 from stabdiag.model import F64, I64, Mask, Run, Series
 from stabdiag.rules import Limits
 from stabdiag.rules.timeline import GRAD_SPIKE, LEVEL_SHIFT, LOSS_SPIKE
+from stabdiag.settings import Settings
 from stabdiag.signals.baseline import (
     Baseline,
     Tail,
@@ -123,27 +124,32 @@ def _windows(points: int, window: int | None) -> tuple[int, int, int]:
     return wide, level, 10
 
 
-def score_loss(loss: Track, limits: Limits, window: int | None, z_user: float | None) -> Scored:
-    """Score the loss as it is (signed losses too); SD101's thresholds."""
+def score_loss(loss: Track, limits: Limits, settings: Settings, weight: float = 1.0) -> Scored:
+    """Score the loss as it is (signed losses too); SD101's thresholds.
+
+    Each point stands for `weight` points of the log.
+    """
     finite = int(np.count_nonzero(np.isfinite(loss.value)))
-    wide, level, points = _windows(finite, window)
+    wide, level, points = _windows(finite, settings.window)
     base = trailing_baseline(loss.value, window=wide, level_window=level, min_points=points)
     unit = loss_unit(loss.value)
     floor = FLOOR_SHARE * unit
     z = score(loss.value, base, floor)
-    thresholds = _thresholds(z, finite, limits, z_user)
+    thresholds = _thresholds(z, finite, weight, limits, settings.spike_threshold)
     return Scored(loss, loss.value, base, z, unit, floor, *thresholds)
 
 
 def _thresholds(
-    z: F64, points: int, limits: Limits, z_user: float | None
+    z: F64, points: int, weight: float, limits: Limits, z_user: float | None
 ) -> tuple[float, float, float, float]:
     """Scores that a lone point, a pair, a joint point, and the median of five must pass.
 
     The user's own for all, else what the run's length and tail ask for: a healthy run of N
     independent points with P(Z > z) = p shows N p lone points, N p^2 pairs and 10 N p^3 windows of
-    five with three above.
+    five with three above. The points scored of a very long log are those with its jumps: what may
+    be above of all its points, only one in `weight` of it may be of these.
     """
+    points = round(points * weight)
     alarms = limits(LOSS_SPIKE, "false_alarms")
     least = limits(LOSS_SPIKE, "min_score")
     joint = limits(LOSS_SPIKE, "joint_score")
@@ -152,13 +158,14 @@ def _thresholds(
         strict = max(1.0, z_user / least)
         return z_user, z_user, strict * joint, strict * median_of_five
     tail = Tail(_without_events(z))
-    lone = tail.threshold(false_alarms=alarms, least=least)
+    lone = tail.threshold(false_alarms=alarms / weight, least=least)
     if points <= SHORT_RUN_POINTS:  # it shows too little of its tail to ask for more
         lone = min(lone, SHORT_RUN_CAP * least)
-    pair = tail.threshold(false_alarms=np.sqrt(alarms * points), least=least)
-    five = tail.threshold(false_alarms=(0.1 * alarms * points**2) ** (1 / 3), least=median_of_five)
+    pair = tail.threshold(false_alarms=np.sqrt(alarms * points) / weight, least=least)
+    triple = (0.1 * alarms * points**2) ** (1 / 3) / weight
+    five = tail.threshold(false_alarms=triple, least=median_of_five)
     if points > SHORT_RUN_POINTS:  # hard batches raise both: with many points that is chance
-        joint = tail.threshold(false_alarms=10 * alarms, least=joint)
+        joint = tail.threshold(false_alarms=10 * alarms / weight, least=joint)
     return lone, min(pair, lone), min(joint, lone), five
 
 

@@ -63,7 +63,7 @@ def build_view(run: Run, settings: Settings) -> View:
         if main is None:
             return None
         if main is loss:
-            return score_loss(main, limits, settings.window, settings.spike_threshold)
+            return score_loss(main, limits, settings, run.weight)
         return score_norm(main, limits, settings.window)
 
     scored_loss, scored_grad = each(scored, (loss, grad if usable else None))

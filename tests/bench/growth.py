@@ -15,16 +15,18 @@ from rich.table import Table
 from tests.bench.__main__ import MIB, Case, generated
 from tests.bench.cost import cost_of
 
-# Points grow a hundredfold, then layers.
+# Points grow ten thousandfold, then layers. Some ten GB of disk are needed.
 CASES = (
     Case("parquet", 10_000, 13),
     Case("parquet", 100_000, 13),
     Case("parquet", 1_000_000, 13),
-    Case("parquet", 5_000_000, 13),
+    Case("parquet", 4_000_000, 13),
+    Case("parquet", 10_000_000, 13),
+    Case("parquet", 100_000_000, 13),
     Case("csv", 10_000, 13),
     Case("csv", 100_000, 13),
     Case("csv", 1_000_000, 13),
-    Case("csv", 3_000_000, 13),
+    Case("csv", 10_000_000, 13),
     Case("parquet", 20_000, 25),
     Case("parquet", 20_000, 205),
     Case("parquet", 20_000, 2_005),

@@ -185,6 +185,7 @@ def _run() -> RunInfo:
         files=("runs/gpt-small.jsonl",),
         format="jsonl",
         rows=2000,
+        rows_left_out=0,
         axis="step",
         first_step=0,
         last_step=1999,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ GARBAGE_AT = 50_000
 def run() -> None:
     """Run the command line of this process and exit."""
     gc.set_threshold(GARBAGE_AT)
+    # typer parses with pydantic, which otherwise looks for plug-ins in every package installed
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(main(sys.argv[1:]))
 
 

@@ -54,7 +54,8 @@ def assemble(pieces: Iterable[Piece], decimal: Decimal = ".") -> Assembled:
             notes.append(_stray_note(name, stray, line))
 
     def load(names: Sequence[str]) -> dict[str, Column]:
-        return {name: _column(parts[name], kinds[name], rows) for name in names}
+        # `gathered` itself: what it holds counts as held while columns can be loaded
+        return {name: _column(gathered.parts[name], kinds[name], rows) for name in names}
 
     return Assembled(tuple(parts), kinds, rows, line, load, tuple(notes), gathered.place)
 

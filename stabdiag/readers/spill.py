@@ -13,23 +13,37 @@ import pyarrow as pa
 from stabdiag.readers.arrays import float_array, float_values, valid_mask
 
 # Project choice: with it a log of 200 layers over 100,000 steps stays in memory, and one of any
-# number of layers needs no more than this.
+# number of layers, or of any number of shards, needs no more than this.
 BUDGET_BYTES = 256 << 20
+
+
+@dataclass
+class _Used:
+    bytes: int = 0
+
+    def give_back(self, own: _Used) -> None:
+        self.bytes -= own.bytes
+
+
+_USED = _Used()  # by all logs that are held
 
 
 class Spill:
     """Where the numbers of one log are kept while it is read; the file goes away with the log."""
 
     def __init__(self, budget: int = BUDGET_BYTES) -> None:
-        self._left = budget
+        self._budget = budget
+        self._own = _Used()
         self._file: IO[bytes] | None = None
         self._offset = 0
+        weakref.finalize(self, _USED.give_back, self._own)
 
     def keep(self, cells: pa.Array) -> pa.Array | Spilled:
         """Keep an array of float64: as it is while the budget lasts, else written to the file."""
         size = cells.nbytes
-        if size <= self._left:
-            self._left -= size
+        if _USED.bytes + size <= self._budget:
+            _USED.bytes += size
+            self._own.bytes += size
             return cells
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the last column

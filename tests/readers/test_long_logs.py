@@ -197,6 +197,20 @@ def test_a_long_log_reads_alike_as_csv_and_as_parquet_of_one_row_group(
         assert np.array_equal(one.logged, other.logged)
 
 
+def test_shards_that_are_long_together_read_as_the_one_log_they_are(tmp_path: Path) -> None:
+    table = pa.table(with_nan(training(LONG), LONG - 300_001))
+    whole = read_table(table)
+    paths = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for i, path in enumerate(paths):
+        pq.write_table(table.slice(i * LONG // 3, (i + 1) * LONG // 3 - i * LONG // 3), path)
+    shards = read_log(paths)
+    assert shards.place is not None
+    assert whole.place is not None
+    assert np.array_equal(shards.place, whole.place)
+    assert np.array_equal(shards.load(["step"])["step"].value, shards.place)
+    assert [note.count for note in shards.notes] == [LONG - shards.rows]
+
+
 def test_the_first_nan_of_a_long_log_is_dated_exactly(long_csv: Path) -> None:
     report = stabdiag.analyze(long_csv)
     assert report.verdict.onset_step == LONG - 300_001

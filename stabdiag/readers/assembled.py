@@ -19,7 +19,7 @@ from stabdiag.readers.kinds import (
     settled,
     whole_of,
 )
-from stabdiag.readers.pieces import Piece
+from stabdiag.readers.pieces import Piece, within
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,22 @@ class Assembled:
     place: I64 | None = None
 
 
-def assemble(pieces: Iterable[Piece], decimal: Decimal = ".") -> Assembled:
+def assemble(
+    pieces: Iterable[Piece], decimal: Decimal = ".", rows: tuple[int, int] | None = None
+) -> Assembled:
     """Join pieces to one table: columns united in order of appearance, kinds settled over all rows.
 
     A column with text in some cells is a column of numbers when more of its cells are numbers: a
-    stray word must not hide a loss. Those words are then not logged, and said in the notes.
+    stray word must not hide a loss. Those words are then not logged, and said in the notes. With
+    `rows`, only the rows from one to before another are taken.
     """
     gathered = Gathered()
-    for piece in pieces:
+    for piece in pieces if rows is None else within(pieces, *rows):
         gathered.add(piece)
     gathered.end()
-    parts, rows, line = gathered.parts, gathered.rows, gathered.line
+    parts, size, line = gathered.parts, gathered.rows, gathered.line
     kinds: dict[str, ColumnKind] = {}
-    notes = [] if gathered.note is None else [gathered.note]
+    notes = list(gathered.notes)
     for name in parts:
         kinds[name], parts[name], stray = settled(parts[name], decimal)
         if stray.count:
@@ -55,9 +58,10 @@ def assemble(pieces: Iterable[Piece], decimal: Decimal = ".") -> Assembled:
 
     def load(names: Sequence[str]) -> dict[str, Column]:
         # `gathered` itself: what it holds counts as held while columns can be loaded
-        return {name: _column(gathered.parts[name], kinds[name], rows) for name in names}
+        return {name: _column(gathered.parts[name], kinds[name], size) for name in names}
 
-    return Assembled(tuple(parts), kinds, rows, line, load, tuple(notes), gathered.place)
+    place = gathered.place if gathered.thinned else None
+    return Assembled(tuple(parts), kinds, size, line, load, tuple(notes), place)
 
 
 def _stray_note(name: str, stray: Stray, line: I64) -> Note:

@@ -18,7 +18,7 @@ from stabdiag.readers.assembled import Assembled, assemble
 from stabdiag.readers.csv_table import column_names
 from stabdiag.readers.gathered import EXTENT, Gathered, first_looked_at
 from stabdiag.readers.kinds import Cells
-from stabdiag.readers.pieces import Piece
+from stabdiag.readers.pieces import Piece, within
 from stabdiag.readers.tally import Tally
 
 # Project choice: a thousand times a long log. A file of a few bytes can claim any number of rows,
@@ -31,7 +31,8 @@ _TODO = "write the file again, or name another copy"
 class Columnar:
     """A stored table: its schema, its rows, and how to read some of its fields by position.
 
-    `read` yields the fields' arrays, some consecutive rows at a time.
+    `read` yields the fields' arrays, some consecutive rows at a time. `within` are the first row
+    wanted and the one behind the last, where not all are.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Columnar:
     schema: pa.Schema
     rows: int
     read: Callable[[Sequence[int]], Iterator[list[pa.Array]]]
+    within: tuple[int, int] | None = None
 
 
 def read_columnar(stored: Columnar) -> LogTable:
@@ -57,34 +59,34 @@ def read_columnar(stored: Columnar) -> LogTable:
         )
     tally = Tally()
     names = column_names(stored.schema.names, tally, 1)
-    left = _left_of(stored, names) if stored.rows > EXTENT.most_rows else None
-    place = None if left is None else left.place
-    leaves, kinds, as_logged = _leaves(stored, names, tally, place)
+    first, stop = stored.within or (0, stored.rows)
+    gathered = _gathered(stored, names, first, stop) if stop - first > EXTENT.most_rows else None
+    place = np.arange(stop - first) if gathered is None else gathered.place
+    taken = None if stored.within is None and gathered is None else place + first
+    leaves, kinds, as_logged = _leaves(stored, names, tally, taken)
     if not leaves:
         raise InputError(
             f"{stored.name}: no column of numbers or text", "name a log with columns of numbers"
         )
 
     def load(wanted: Sequence[str]) -> dict[str, Column]:
-        return _assembled(stored, names, {name: leaves[name] for name in wanted}, place).load(
-            wanted
-        )
+        return _assembled(stored, names, {n: leaves[n] for n in wanted}, taken).load(wanted)
 
     return LogTable(
         files=(stored.name,),
         format=stored.format,
         names=tuple(leaves),
         kinds=kinds,
-        rows=stored.rows if place is None else place.size,
+        rows=place.size,
         load=load,
-        line=np.arange(1, stored.rows + 1, dtype=np.int64) if place is None else place + 1,
-        place=place,
-        notes=(*tally.notes(), *([left.note] if left and left.note else ()), *as_logged.notes),
+        line=place + first + 1,
+        place=None if gathered is None else place,
+        notes=(*tally.notes(), *(gathered.notes if gathered else ()), *as_logged.notes),
     )
 
 
-def _left_of(stored: Columnar, names: Sequence[str]) -> Gathered:
-    """Choose the rows that are looked at of a very long table."""
+def _gathered(stored: Columnar, names: Sequence[str], first: int, stop: int) -> Gathered:
+    """Choose the rows that are looked at of very many."""
     numbers = [
         name
         for name, kind in zip(names, stored.schema.types, strict=True)
@@ -93,14 +95,15 @@ def _left_of(stored: Columnar, names: Sequence[str]) -> Gathered:
     field = {name: index for index, name in enumerate(names)}
     gathered = Gathered()
     with _damage_said(stored):
-        for piece in _pieces(stored, names, {n: field[n] for n in first_looked_at(numbers)}):
+        pieces = _pieces(stored, names, {n: field[n] for n in first_looked_at(numbers)})
+        for piece in within(pieces, first, stop):
             gathered.add(piece)
         gathered.end()
     return gathered
 
 
 def _leaves(
-    stored: Columnar, names: Sequence[str], tally: Tally, place: I64 | None
+    stored: Columnar, names: Sequence[str], tally: Tally, taken: I64 | None
 ) -> tuple[dict[str, int], dict[str, ColumnKind], Assembled]:
     """List the columns inside the fields and settle their kinds; text is read for that."""
     leaves: dict[str, int] = {}
@@ -116,16 +119,16 @@ def _leaves(
             leaves[name] = index
             if not (isinstance(cells, pa.Array) and pt.is_float64(cells.type)):
                 unsure[name] = leaves[name]
-    settled = _assembled(stored, names, unsure, place)
+    settled = _assembled(stored, names, unsure, taken)
     kinds: dict[str, ColumnKind] = dict.fromkeys(leaves, "number")
     kinds |= settled.kinds
     return leaves, kinds, settled
 
 
 def _assembled(
-    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], place: I64 | None
+    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], taken: I64 | None
 ) -> Assembled:
-    """Read the fields that hold these columns, and take out the columns at the rows in `place`.
+    """Read the fields that hold these columns, and take out the columns at the rows in `taken`.
 
     Raises:
         InputError: the data is damaged.
@@ -133,21 +136,21 @@ def _assembled(
     if not leaves:
         return assemble(())
     with _damage_said(stored):
-        return assemble(_pieces(stored, names, leaves, place))
+        return assemble(_pieces(stored, names, leaves, taken))
 
 
 def _pieces(
-    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], place: I64 | None = None
+    stored: Columnar, names: Sequence[str], leaves: Mapping[str, int], taken: I64 | None = None
 ) -> Iterator[Piece]:
-    """Yield the columns in `leaves` of all rows, or of those in `place`."""
+    """Yield the columns in `leaves` of all rows, or of those in `taken`."""
     fields = sorted(set(leaves.values()))
     first = 0
     for arrays in stored.read(fields):
         stop = first + len(arrays[0])
-        if place is None:
+        if taken is None:
             rows = np.arange(first, stop, dtype=np.int64)
         else:
-            rows = place[slice(*np.searchsorted(place, (first, stop)))]
+            rows = taken[slice(*np.searchsorted(taken, (first, stop)))]
             arrays = [array.take(whole_array(rows - first)) for array in arrays]
         columns: dict[str, Cells] = {}
         for field, array in zip(fields, arrays, strict=True):

@@ -54,7 +54,7 @@ def table_of(source: Source, table: CsvTable, pieces: Iterable[Piece]) -> LogTab
     Raises:
         InputError: they hold no row.
     """
-    cells = assemble(pieces, table.dialect.decimal)
+    cells = assemble(pieces, table.dialect.decimal, source.rows)
     if cells.rows == 0:
         raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
     names = tuple(name for name in cells.names if not _is_empty_unnamed(name, cells))

@@ -71,6 +71,7 @@ class Gathered:
             while self._selection.seen < self.seen:
                 self._look(self._selection)
             self._leave_out(self._selection, anew=True)
+            pa.default_memory_pool().release_unused()  # as much again as is held
 
     @property
     def line(self) -> I64:
@@ -78,24 +79,28 @@ class Gathered:
         return _in_one([*self._lines, *self._last_lines])
 
     @property
-    def place(self) -> I64 | None:
-        """Which row of the log, from 0, each row held is, [rows]; None where none is left out."""
-        if self._selection is None:
-            return None
+    def thinned(self) -> bool:
+        """Whether rows are left out."""
+        return self._selection is not None
+
+    @property
+    def place(self) -> I64:
+        """Which row of the log, from 0, each row held is, shape [rows]."""
         return _in_one([*self._places, np.arange(self._next, self.seen)])
 
     @property
-    def note(self) -> Note | None:
-        """What is to be said of the rows left out; None where none is."""
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be said of the rows left out; nothing where none is."""
         if self._selection is None:
-            return None
+            return ()
         extent, every = self._extent, self._selection.every
         text = (
             f"of {self.seen:,} rows {self.rows:,} are looked at: the first and last"
             f" {extent.ends:,}, those around the largest jumps of each column, and"
-            f" {extent.stretch:,} in a row out of every {extent.stretch * every:,}"
+            f" {extent.stretch:,} in a row out of every {extent.stretch * every:,};"
+            " all of a stretch with --steps A:B"
         )
-        return Note("dropped", text, self.seen - self.rows)
+        return (Note("dropped", text, self.seen - self.rows),)
 
     def _thin(self, selection: Selection) -> None:
         """Look at the cells that are complete, and leave rows out of all but the last ones."""

@@ -63,7 +63,7 @@ def table_of(source: Source, log: JsonLines, pieces: Iterable[Piece]) -> LogTabl
     Raises:
         InputError: they hold no record.
     """
-    cells = assemble(pieces)
+    cells = assemble(pieces, rows=source.rows)
     if cells.rows == 0:
         raise InputError(
             f"{source.name}: no line holds a JSON object",

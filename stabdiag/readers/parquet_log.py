@@ -47,7 +47,9 @@ def read_parquet(source: Source) -> LogTable:
                 positions = [places[names[i]][ordinals[i]] for i in fields]
             yield [batch.column(position) for position in positions]
 
-    return read_columnar(Columnar(source.name, "parquet", schema, file.metadata.num_rows, read))
+    return read_columnar(
+        Columnar(source.name, "parquet", schema, file.metadata.num_rows, read, source.rows)
+    )
 
 
 def _batches(file: Any, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -97,7 +99,7 @@ def read_arrow(source: Source) -> LogTable:
             batch.validate(full=True)  # offsets as stored may lead anywhere: unsafe to follow
             yield list(batch.columns)
 
-    return read_columnar(Columnar(source.name, "arrow", whole.schema, rows, read))
+    return read_columnar(Columnar(source.name, "arrow", whole.schema, rows, read, source.rows))
 
 
 def _random_access(source: Source) -> Any:

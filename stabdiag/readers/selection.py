@@ -28,7 +28,7 @@ class Extent:
     leaves half of `most_rows` for them. `cell` rows are looked at for jumps at a time.
     """
 
-    most_rows: int = 1 << 22  # four times a long run; about a GB while it is analysed
+    most_rows: int = 1 << 21  # twice a long run; about a GB while it is analysed
     cell: int = 1 << 14
     ends: int = 1 << 16
     stretch: int = 1 << 10  # ten times the window of a baseline

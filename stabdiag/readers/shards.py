@@ -110,9 +110,7 @@ def _at(column: Column, rows: I64 | None) -> Column:
 
 def _notes_of(tables: Sequence[LogTable], gathered: Gathered | None) -> list[Note]:
     notes = [replace(n, text=f"{t.files[0]}: {n.text}") for t in tables for n in t.notes]
-    if gathered is not None and gathered.note is not None:
-        notes.append(gathered.note)
-    return notes
+    return notes if gathered is None else [*notes, *gathered.notes]
 
 
 def _row_kinds(tables: Sequence[LogTable], chosen: I64 | None) -> tuple[str, ...] | None:

@@ -71,7 +71,8 @@ class Source:
     `name` is what messages call it, `path` is None for standard input; `open_raw` gives its bytes
     from the start, as stored. `head` is the beginning of its text (decompressed, UTF-8, no byte
     order mark), at most HEAD_BYTES; `complete` says that this is all of it. `notes` gathers what a
-    pass over the text had to repair, one entry a kind, so that two passes say it once.
+    pass over the text had to repair, one entry a kind, so that two passes say it once. `rows` are
+    the first row wanted of it and the one behind the last, where not all are.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Source:
     complete: bool = False
     lone_returns: bool = False
     notes: dict[str, Note] = field(default_factory=dict, compare=False)
+    rows: tuple[int, int] | None = None
 
     @property
     def stem(self) -> str:

@@ -20,7 +20,7 @@ CASES = (
     Case("parquet", 10_000, 13),
     Case("parquet", 100_000, 13),
     Case("parquet", 1_000_000, 13),
-    Case("parquet", 4_000_000, 13),
+    Case("parquet", 2_000_000, 13),
     Case("parquet", 10_000_000, 13),
     Case("parquet", 100_000_000, 13),
     Case("csv", 10_000, 13),

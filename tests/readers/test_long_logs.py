@@ -23,6 +23,8 @@ from stabdiag.readers.gathered import EXTENT, Gathered
 from stabdiag.readers.kinds import numbers_of
 from stabdiag.readers.pieces import Piece
 from stabdiag.readers.selection import Extent
+from stabdiag.settings import Settings
+from tests.command_line import Command
 
 SMALL = Extent(most_rows=128, cell=16, ends=32, stretch=4, around=3, most_jumps=6)
 MOST_HELD = 128 // 2 + 2 * 32 + 6 * (2 * 3 + 1) + 128 // 8
@@ -59,9 +61,8 @@ def held(gathered: Gathered) -> object:
             logged = valid_mask(numbers).tolist()
             value = map(repr, float_values(numbers).tolist())
             own |= {r: v for r, v, ok in zip(rows.tolist(), value, logged, strict=True) if ok}
-    place = gathered.place
-    assert place is not None
-    return gathered.rows, place.tolist(), gathered.line.tolist(), cells, gathered.note
+    place = gathered.place.tolist()
+    return gathered.rows, place, gathered.line.tolist(), cells, gathered.notes
 
 
 def gathered_in(
@@ -103,11 +104,11 @@ def test_the_cells_held_of_a_long_log_are_those_of_their_rows(
 ) -> None:
     loss, sparse = log
     cuts = list(range(20, len(loss), 20))
-    rows, place, line, cells, note = gathered_in(loss, sparse, cuts)  # type: ignore[misc]
+    rows, place, line, cells, notes = gathered_in(loss, sparse, cuts)  # type: ignore[misc]
     assert rows == len(place) <= MOST_HELD
     assert place == sorted(set(place))
     assert line == [row + 2 for row in place]
-    assert note.count == len(loss) - rows
+    assert [note.count for note in notes] == [len(loss) - rows]
     assert set(range(32)) <= set(place)
     assert set(range(len(loss) - 32, len(loss))) <= set(place)
     assert cells["word"] == {i: f"w{row}" for i, row in enumerate(place)}
@@ -133,9 +134,7 @@ def test_where_a_counter_returns_to_is_held_beside_where_it_falls_back() -> None
         line = np.arange(a, a + 40)
         gathered.add(Piece(40, line, {"step": pa.array(step[a : a + 40])}))
     gathered.end()
-    place = gathered.place
-    assert place is not None
-    assert {595, 596, 597, 598, 599, 600, 610, 611, 612, 613} <= set(place.tolist())
+    assert {595, 596, 597, 598, 599, 600, 610, 611, 612, 613} <= set(gathered.place.tolist())
 
 
 def training(rows: int) -> dict[str, Values]:
@@ -169,7 +168,7 @@ def long_csv(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_a_long_table_is_judged_as_a_short_one_and_says_what_was_left_out() -> None:
     log = training(LONG)
-    at, decay = 3_000_017, np.exp(-np.arange(40) / 8)
+    at, decay = 1_800_017, np.exp(-np.arange(40) / 8)
     log["loss"][at : at + 40] += 1.5 * decay
     log["grad_norm"][at - 6 : at + 40] *= 6
     short = {name: values[at - 200_000 : at + 200_000] for name, values in log.items()}
@@ -211,18 +210,47 @@ def test_shards_that_are_long_together_read_as_the_one_log_they_are(tmp_path: Pa
     assert [note.count for note in shards.notes] == [LONG - shards.rows]
 
 
-def test_the_first_nan_of_a_long_log_is_dated_exactly(long_csv: Path) -> None:
-    report = stabdiag.analyze(long_csv)
-    assert report.verdict.onset_step == LONG - 300_001
-    assert report.verdict.health == "diverged"
+def test_the_first_nan_of_a_long_log_is_dated_exactly(command: Command, long_csv: Path) -> None:
+    done = command("analyze", long_csv)
+    shown = " ".join(done.out.split())
+    left_out = LONG - read_log([long_csv]).rows
+    assert (done.code, f"at step {LONG - 300_001}" in shown) == (0, True)
+    assert "DIVERGED" in shown
+    assert f"rows ({left_out:,} left out: see the notes)" in shown
+    assert f"of {LONG:,} rows" in shown
+
+
+@pytest.mark.parametrize("first", [100_000, LONG - 310_000, LONG - 900])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_steps_asked_for_of_a_long_log_are_all_looked_at(
+    suffix: str, first: int, long_csv: Path, tmp_path: Path
+) -> None:
+    path = long_csv
+    if suffix == "parquet":
+        path = tmp_path / "run.parquet"
+        pq.write_table(pa.table(with_nan(training(LONG), LONG - 300_001)), path)
+    last = first + 19_999 if first < LONG - 20_000 else None
+    run = stabdiag.read_run(path, settings=Settings(first_step=first, last_step=last))
+    step = run.series["loss"].step
+    assert step.tolist() == list(range(first, LONG if last is None else last + 1))
+    assert (run.rows_left_out, run.weight) == (0, 1.0)
+
+
+def test_a_few_steps_between_those_looked_at_of_a_long_log_are_found(long_csv: Path) -> None:
+    place = read_log([long_csv]).place
+    assert place is not None
+    gap = int(np.argmax(np.diff(place) > 500))
+    first = int(place[gap]) + 100
+    run = stabdiag.read_run(long_csv, settings=Settings(first_step=first, last_step=first + 50))
+    assert run.series["loss"].step.tolist() == list(range(first, first + 51))
 
 
 def test_rows_of_a_long_log_without_a_step_keep_their_number() -> None:
-    log = with_nan(training(LONG), 2_000_003)
+    log = with_nan(training(LONG), 1_200_003)
     del log["step"]
     report = stabdiag.analyze(pa.table(log))
     assert report.run.axis == "row"
-    assert (report.run.last_step, report.verdict.onset_step) == (LONG - 1, 2_000_003)
+    assert (report.run.last_step, report.verdict.onset_step) == (LONG - 1, 1_200_003)
 
 
 def test_a_table_of_as_many_rows_as_are_held_is_read_whole() -> None:

@@ -51,6 +51,8 @@ class Gathered:
         """Add the rows that follow."""
         for name, cells in piece.columns.items():
             at = piece.at.get(name)
+            if name in self.parts and not len(cells):
+                continue
             where = slice(self.rows, self.rows + piece.rows) if at is None else at + self.rows
             kept = _as_numbers(cells)
             if self._selection is None:  # what is soon thinned is not written to a file before
@@ -130,8 +132,8 @@ class Gathered:
         if anew:
             self._places, self._lines = [], []
             self._every, self._spill = selection.every, Spill()
-        self._places.append(places[:border])
-        self._lines.append(lines[:border])
+        self._places.append(places[:border].copy())  # a view would hold what is left out
+        self._lines.append(lines[:border].copy())
         self._last_lines = [lines[border:]]
         self._next = int(places[border])
         self._settled = first + border
@@ -141,11 +143,9 @@ class Gathered:
 
     def _picked(self, parts: Sequence[Part], kept: I64, first: int) -> list[Part]:
         """Leave those of the rows from `first` on that are in `kept`; never no part at all."""
-        picked = []
-        for part in parts:
-            if _bounds(part)[1] <= first:
-                picked.append(part)
-                continue
+        whole = _up_to(parts, first)
+        picked = list(parts[:whole])
+        for part in parts[whole:]:
             left = _left(part, kept, first)
             if len(left.cells) or not picked:
                 settled = _bounds(left)[1] <= self._settled
@@ -197,6 +197,14 @@ def _bounds(part: Part) -> tuple[int, int]:
     return (int(part.rows[0]), int(part.rows[-1]) + 1) if part.rows.size else (0, 0)
 
 
+def _up_to(parts: Sequence[Part], row: int) -> int:
+    """Count the parts that end at `row` or before; there are thousands, and few behind."""
+    count = len(parts)
+    while count and _bounds(parts[count - 1])[1] > row:
+        count -= 1
+    return count
+
+
 def _left(part: Part, kept: I64, first: int) -> Part:
     """Leave of a part the rows before `first` and those in `kept`, renumbered."""
     start, stop = _bounds(part)
@@ -226,9 +234,9 @@ def _values(parts: Sequence[Part], first: int, stop: int) -> tuple[F64, Mask]:
     """Numbers of the rows from `first` to `stop` and where they are logged, [stop - first] each."""
     value = np.full(stop - first, np.nan)
     logged = np.zeros(stop - first, dtype=np.bool_)
-    for part in parts:
+    for part in parts[_up_to(parts, first) :]:
         start, end = _bounds(part)
-        if end <= first or start >= stop or is_text(part.cells) or is_list(part.cells):
+        if start >= stop or is_text(part.cells) or is_list(part.cells):
             continue
         if isinstance(part.rows, slice):
             cells = numbers_of(part)[max(first - start, 0) : stop - start]

@@ -36,15 +36,20 @@ class Assembled:
 
 
 def assemble(
-    pieces: Iterable[Piece], decimal: Decimal = ".", rows: tuple[int, int] | None = None
+    pieces: Iterable[Piece],
+    decimal: Decimal = ".",
+    *,
+    rows: tuple[int, int] | None = None,
+    begun: Gathered | None = None,
 ) -> Assembled:
     """Join pieces to one table: columns united in order of appearance, kinds settled over all rows.
 
     A column with text in some cells is a column of numbers when more of its cells are numbers: a
     stray word must not hide a loss. Those words are then not logged, and said in the notes. With
-    `rows`, only the rows from one to before another are taken.
+    `rows`, only the rows from one to before another are taken. The pieces follow what is in
+    `begun`, which stays as it is.
     """
-    gathered = Gathered()
+    gathered = Gathered(decimal=decimal) if begun is None else begun.fork()
     for piece in pieces if rows is None else within(pieces, *rows):
         gathered.add(piece)
     gathered.end()

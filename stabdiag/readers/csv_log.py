@@ -13,6 +13,7 @@ from stabdiag.readers.csv_dialect import Dialect, dialect_of
 from stabdiag.readers.csv_end import without_cut_row
 from stabdiag.readers.csv_fast import fast_piece
 from stabdiag.readers.csv_table import CsvTable, column_names
+from stabdiag.readers.gathered import Gathered
 from stabdiag.readers.pieces import Piece
 from stabdiag.readers.series_name import is_scalar_export, series_name
 from stabdiag.readers.source import Block, Source, blocks, head_text
@@ -48,13 +49,20 @@ def begun(source: Source) -> CsvTable:
     return CsvTable(source.name, dialect, columns, tally)
 
 
-def table_of(source: Source, table: CsvTable, pieces: Iterable[Piece]) -> LogTable:
-    """Make a log of its pieces.
+def gathering(table: CsvTable) -> Gathered:
+    """Return what the pieces of this table can be added to, to be `begun` with."""
+    return Gathered(decimal=table.dialect.decimal)
+
+
+def table_of(
+    source: Source, table: CsvTable, pieces: Iterable[Piece], begun: Gathered | None = None
+) -> LogTable:
+    """Make a log of its pieces, and of those that are in `begun` already.
 
     Raises:
         InputError: they hold no row.
     """
-    cells = assemble(pieces, table.dialect.decimal, source.rows)
+    cells = assemble(pieces, table.dialect.decimal, rows=source.rows, begun=begun)
     if cells.rows == 0:
         raise InputError(f"{source.name}: a header and no row", "name a log with at least one row")
     names = tuple(name for name in cells.names if not _is_empty_unnamed(name, cells))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from copy import copy, deepcopy
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.types as pt
 
 from stabdiag.model import F64, I64, Mask, Note
 from stabdiag.readers.arrays import as_float64, float_values, is_rounded, valid_mask, whole_array
-from stabdiag.readers.kinds import Cells, Part, is_text, numbers_of
+from stabdiag.readers.cells import NUMBER, Decimal, cell_numbers
+from stabdiag.readers.kinds import Cells, Part, is_text
 from stabdiag.readers.lists import MixedLists, is_list
 from stabdiag.readers.pieces import Piece
 from stabdiag.readers.selection import Extent, Selection
@@ -31,12 +33,13 @@ class Gathered:
     last ones, all of them.
     """
 
-    def __init__(self, extent: Extent | None = None) -> None:
+    def __init__(self, extent: Extent | None = None, decimal: Decimal = ".") -> None:
         """Hold what `extent` allows; EXTENT where none is given."""
         self.parts: dict[str, list[Part]] = {}
         self.rows = 0
         self.seen = 0
         self._extent = EXTENT if extent is None else extent
+        self._decimal: Decimal = decimal
         self._spill = Spill()
         self._selection: Selection | None = None
         self._looked_at: list[str] = []
@@ -63,7 +66,7 @@ class Gathered:
         self.seen += piece.rows
         if self._selection is None and self.seen > self._extent.most_rows:
             self._selection = Selection(self._extent)
-            self._looked_at = _to_look_at(self.parts)
+            self._looked_at = first_looked_at(self._number_columns())
         if self._selection is not None:
             self._thin(self._selection)
 
@@ -74,6 +77,15 @@ class Gathered:
                 self._look(self._selection)
             self._leave_out(self._selection, anew=True)
             pa.default_memory_pool().release_unused()  # as much again as is held
+
+    def fork(self) -> Gathered:
+        """Return another one with the same rows, to which others can be added."""
+        other = copy(self)
+        other.parts = {name: list(parts) for name, parts in self.parts.items()}
+        other._places, other._lines = list(self._places), list(self._lines)
+        other._last_lines = list(self._last_lines)
+        other._selection, other._spill = deepcopy(self._selection), Spill()
+        return other
 
     @property
     def line(self) -> I64:
@@ -104,6 +116,10 @@ class Gathered:
         )
         return (Note("dropped", text, self.seen - self.rows),)
 
+    def _number_columns(self) -> list[str]:
+        rows, cell = self._extent.most_rows, self._extent.cell
+        return [n for n, p in self.parts.items() if _has_number(p, rows, cell, self._decimal)]
+
     def _thin(self, selection: Selection) -> None:
         """Look at the cells that are complete, and leave rows out of all but the last ones."""
         while selection.seen + self._extent.cell <= self.seen:
@@ -117,7 +133,9 @@ class Gathered:
         """Look at the next cell, or what there is of it."""
         first = self._settled + selection.seen - self._next
         stop = min(self.rows, first + self._extent.cell)
-        columns = {name: _values(self.parts[name], first, stop) for name in self._looked_at}
+        columns = {
+            name: _values(self.parts[name], first, stop, self._decimal) for name in self._looked_at
+        }
         selection.look(columns, stop - first)
 
     def _leave_out(self, selection: Selection, *, anew: bool) -> None:
@@ -174,17 +192,6 @@ def _spilled(cells: Cells, spill: Spill) -> Cells:
     return spill.keep(cells) if isinstance(cells, pa.Array) and pt.is_float64(cells.type) else cells
 
 
-def _to_look_at(parts: Mapping[str, Sequence[Part]]) -> list[str]:
-    """Choose the columns in which jumps are looked for."""
-    numbers = [
-        name
-        for name, own in parts.items()
-        if isinstance(own[0].cells, Spilled)
-        or (isinstance(own[0].cells, pa.Array) and pt.is_float64(own[0].cells.type))
-    ]
-    return first_looked_at(numbers)
-
-
 def first_looked_at(names: Sequence[str]) -> list[str]:
     """Choose the columns in which jumps are looked for among columns of numbers: no layers first."""
     return sorted(names, key=lambda name: bool(_NUMBERED.search(name)))[:_MOST_LOOKED_AT]
@@ -226,24 +233,41 @@ def _left(part: Part, kept: I64, first: int) -> Part:
 def _taken(part: Part, index: I64) -> Cells:
     if isinstance(part.cells, MixedLists):
         return MixedLists(tuple(part.cells.cells[i] for i in index.tolist()))
-    cells = part.cells.cells() if isinstance(part.cells, Spilled) else part.cells
-    return cells.take(whole_array(index))
+    return _stored(part).take(whole_array(index))
 
 
-def _values(parts: Sequence[Part], first: int, stop: int) -> tuple[F64, Mask]:
+def _values(parts: Sequence[Part], first: int, stop: int, decimal: Decimal) -> tuple[F64, Mask]:
     """Numbers of the rows from `first` to `stop` and where they are logged, [stop - first] each."""
     value = np.full(stop - first, np.nan)
     logged = np.zeros(stop - first, dtype=np.bool_)
     for part in parts[_up_to(parts, first) :]:
         start, end = _bounds(part)
-        if start >= stop or is_text(part.cells) or is_list(part.cells):
+        if start >= stop or is_list(part.cells):
             continue
+        rows: slice | I64
         if isinstance(part.rows, slice):
-            cells = numbers_of(part)[max(first - start, 0) : stop - start]
-            rows: slice | I64 = slice(max(start, first) - first, min(end, stop) - first)
+            rows = slice(max(start, first) - first, min(end, stop) - first)
+            cells = _stored(part)[max(first - start, 0) : stop - start]
         else:
             index = np.flatnonzero((part.rows >= first) & (part.rows < stop))
-            cells = numbers_of(Part(part.rows[index], _taken(part, index)))
-            rows = part.rows[index] - first
-        value[rows], logged[rows] = float_values(cells), valid_mask(cells)
+            rows, cells = part.rows[index] - first, _taken(part, index)
+        value[rows], logged[rows] = _numbers(cells, decimal)
     return value, logged
+
+
+def _has_number(parts: Sequence[Part], rows: int, cell: int, decimal: Decimal) -> bool:
+    """Whether a column has a number in the first rows; one odd word makes text of a whole piece."""
+    spans = ((first, min(first + cell, rows)) for first in range(0, rows, cell))
+    return any(_values(parts, first, stop, decimal)[1].any() for first, stop in spans)
+
+
+def _numbers(cells: pa.Array, decimal: Decimal) -> tuple[F64, Mask]:
+    if is_text(cells):
+        value, state = cell_numbers(cells, decimal)
+        return value, state == NUMBER
+    cells = as_float64(cells)
+    return float_values(cells), valid_mask(cells)
+
+
+def _stored(part: Part) -> pa.Array:
+    return part.cells.cells() if isinstance(part.cells, Spilled) else part.cells

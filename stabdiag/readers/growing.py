@@ -6,7 +6,7 @@ import io
 import os
 import stat
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,7 @@ from stabdiag.errors import InputError
 from stabdiag.model import LogTable
 from stabdiag.readers import csv_log, jsonl_log
 from stabdiag.readers.detect import detect
-from stabdiag.readers.pieces import Piece
+from stabdiag.readers.gathered import Gathered
 from stabdiag.readers.registry import Reader
 from stabdiag.readers.source import BLOCK_BYTES, HEAD_BYTES, Block, Source, source_of, valid_text
 
@@ -40,8 +40,8 @@ class _Rows:
     reader: Reader
     reason: str
     state: Any
+    gathered: Gathered
     line: int = 1
-    pieces: list[Piece] = field(default_factory=list)
 
 
 class GrowingLog:
@@ -112,7 +112,7 @@ class GrowingLog:
     @property
     def settled_rows(self) -> int:
         """Rows that are not looked at again."""
-        return 0 if self._rows is None else sum(piece.rows for piece in self._rows.pieces)
+        return 0 if self._rows is None else self._rows.gathered.seen
 
     def table(self) -> LogTable:
         """Return the log as it stands: what `read_log` gives of the whole file.
@@ -130,8 +130,8 @@ class GrowingLog:
         module, state = _BY_LINE[known.reader.name], deepcopy(known.state)
         source = replace(known.source, notes=dict(known.source.notes))
         end = Block(known.line, valid_text(source, self._data, known.line))
-        pieces = [*known.pieces, *module.pieces_of([end] if end.data else [], state)]
-        table: LogTable = module.table_of(source, state, pieces)
+        pieces = module.pieces_of([end] if end.data else [], state)
+        table: LogTable = module.table_of(source, state, pieces, known.gathered)
         return replace(table, detection=f"{known.reader.name}: {known.reason}")
 
     def _by_line(self) -> _Rows | None:
@@ -142,7 +142,9 @@ class GrowingLog:
         plain = source.encoding == "utf-8" and not source.bom and not source.lone_returns
         if source.complete or not plain or reader.name not in _BY_LINE:
             return None
-        return _Rows(source, reader, reason, _BY_LINE[reader.name].begun(source))
+        module = _BY_LINE[reader.name]
+        state = module.begun(source)
+        return _Rows(source, reader, reason, state, module.gathering(state))
 
     def _settle(self, known: _Rows) -> None:
         """Turn whole lines into rows that stay, all but those near the end."""
@@ -153,7 +155,8 @@ class GrowingLog:
             return
         whole = Block(known.line, valid_text(known.source, self._data[:cut], known.line))
         pieces, left = _BY_LINE[known.reader.name].settled_pieces(whole, known.state)
-        known.pieces += pieces
+        for piece in pieces:
+            known.gathered.add(piece)
         known.line = left.first_line
         self._data = left.data + self._data[cut:]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
 from stabdiag.readers.assembled import assemble
+from stabdiag.readers.gathered import Gathered
 from stabdiag.readers.jsonl_fast import fast_piece
 from stabdiag.readers.pieces import Piece
 from stabdiag.readers.records import Record, records_piece, row_kinds, tree_order
@@ -57,13 +58,20 @@ def begun(source: Source) -> JsonLines:
     return JsonLines(source.name)
 
 
-def table_of(source: Source, log: JsonLines, pieces: Iterable[Piece]) -> LogTable:
-    """Make a log of its pieces.
+def gathering(log: JsonLines) -> Gathered:
+    """Return what the pieces of this log can be added to, to be `begun` with."""
+    return Gathered()
+
+
+def table_of(
+    source: Source, log: JsonLines, pieces: Iterable[Piece], begun: Gathered | None = None
+) -> LogTable:
+    """Make a log of its pieces, and of those that are in `begun` already.
 
     Raises:
         InputError: they hold no record.
     """
-    cells = assemble(pieces, rows=source.rows)
+    cells = assemble(pieces, rows=source.rows, begun=begun)
     if cells.rows == 0:
         raise InputError(
             f"{source.name}: no line holds a JSON object",

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from stabdiag.errors import InputError
 from stabdiag.model import LogTable
-from stabdiag.readers import growing, read_log
+from stabdiag.readers import gathered, growing, read_log
 from stabdiag.readers import source as source_module
 from stabdiag.readers.growing import GrowingLog
+from stabdiag.readers.selection import Extent
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 400
@@ -94,6 +95,28 @@ def test_a_log_reads_as_the_whole_file_wherever_it_was_cut(name: str, cuts: list
             assert not log.update()
             assert log.read_bytes == cut
         assert log.restarts == 0
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", ["run.csv", "run.jsonl"])
+@given(cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=12))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_very_long_log_reads_as_the_whole_file_wherever_it_was_cut(
+    name: str, cuts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = Extent(most_rows=64, cell=16, ends=32, stretch=4, around=2, most_jumps=4)
+    monkeypatch.setattr(gathered, "EXTENT", few)
+    data = LOGS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        log = GrowingLog(path)
+        for cut in sorted({min(cut, len(data)) for cut in (*cuts, len(data))}):
+            path.write_bytes(data[:cut])
+            log.update()
+            assert outcome(log.table) == outcome(lambda: read_log([path]))
+        assert log.table().rows_left_out > 100
 
 
 @pytest.mark.usefixtures("small")

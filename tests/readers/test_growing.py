@@ -98,6 +98,23 @@ def test_a_log_reads_as_the_whole_file_wherever_it_was_cut(name: str, cuts: list
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("last", [b"\xc3", b"\r", b'"', b",", b"\n", b"{", b"-"])
+def test_a_log_cut_inside_a_character_a_line_end_or_a_cell_reads_as_the_whole_file(
+    name: str, last: bytes, tmp_path: Path
+) -> None:
+    data = LOGS[name]
+    cuts = [place + 1 for place in range(2_000, len(data)) if data[place : place + 1] == last]
+    path = tmp_path / name
+    log = GrowingLog(path)
+    for cut in cuts[:: max(1, len(cuts) // 25)]:
+        path.write_bytes(data[:cut])
+        log.update()
+        assert outcome(log.table) == outcome(lambda: read_log([path]))
+    assert log.restarts == 0
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", ["run.csv", "run.jsonl"])
 @given(cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=12))
 @settings(

@@ -64,11 +64,24 @@ def deliver(text: str | bytes, output: Path | None) -> None:
         else:
             sys.stdout.buffer.write(text)
     except OSError as err:
-        place = "standard output" if output is None else str(output)
-        raise UsageError(
-            f"can't write the report to {place}: {err.strerror or err}",
-            "Name a file in a folder that may be written, with --output FILE.",
-        ) from err
+        if output is None:
+            where, todo = "standard output", "See where it leads, and that there is room."
+        else:
+            where = str(output)
+            todo = "Name a file in a folder that may be written, with --output FILE."
+        raise UsageError(f"can't write the report to {where}: {err.strerror or err}", todo) from err
+
+
+def reader_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as after `| head`."""
+    try:
+        import select
+
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(events & select.POLLERR for _, events in poll.poll(0))
+    except (ImportError, AttributeError, OSError, ValueError):  # Windows, or no file at all
+        return False
 
 
 def add_to(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -18,7 +19,8 @@ from stabdiag.reporters.view import View
 class Screen:
     """Shows the first screen in place; the last one stays when it is left."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: Callable[[], View]) -> None:
+        """Ask `view` at each report how wide the terminal is by now."""
         self._view = view
         self._live = Live(
             console=Console(file=sys.stdout, highlight=False, markup=False),
@@ -40,5 +42,8 @@ class Screen:
 
     def __call__(self, before: Report | None, now: Report) -> None:
         """Show a report; each is shown, for the rows that it rests on are news too."""
-        page = laid_out(first_screen(now), self._view)
+        page = laid_out(first_screen(now), self._view())
         self._live.update(Text.from_ansi(page), refresh=True)
+
+    def end(self, now: Report) -> None:
+        """The last report stands there."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from stabdiag.cli.exits import failing, not_checked
 from stabdiag.cli.logs import STANDARD_INPUT, meant_logs
 from stabdiag.cli.options import AnalysisOptions, ReadingOptions
-from stabdiag.cli.output import deliver, view_for
+from stabdiag.cli.output import deliver, reader_gone, view_for
 from stabdiag.cli.reporting import leave
 from stabdiag.cli.settled import configuration, fail_on, one_of, required, settings_of
 from stabdiag.cli.strict import insist
@@ -27,11 +29,22 @@ from stabdiag.readers.growing import GrowingLog, NotGrowingError
 from stabdiag.readers.store import remote_uri
 from stabdiag.reporters.json_report import render as as_json
 from stabdiag.reporters.view import View
-from stabdiag.reporters.watch_lines import changes
+from stabdiag.reporters.watch_lines import changes, verdict_line
 from stabdiag.settings import Settings
 
-Show = Callable[[Report | None, Report], None]
 Say = Callable[[str], None]
+
+
+class Show(Protocol):
+    """Shows what changed from one report to the next, and at the end what stands."""
+
+    def __call__(self, before: Report | None, now: Report) -> None:
+        """Show a report that follows another."""
+        ...
+
+    def end(self, now: Report) -> None:
+        """Show the last report where it does not stand there already."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,12 +95,12 @@ def shown_as(form: str, *, color: bool) -> AbstractContextManager[Show]:
         UsageError: there is no such format.
     """
     if one_of("--format", form, list(FORMATS)) == "json":
-        return nullcontext(_json_line)
+        return nullcontext(_Lines(_as_json_line))
     if sys.stdout.isatty():
         from stabdiag.cli.screen import Screen
 
-        return Screen(view_for(color=color, to_file=False))
-    return nullcontext(_text_lines)
+        return Screen(lambda: view_for(color=color, to_file=False))
+    return nullcontext(_Lines(_as_text))
 
 
 def watch_log(
@@ -110,56 +123,72 @@ def watch_log(
     if patience.until_change and limit is None:
         limit = Severity.ERROR
     path = _one(meant_logs(None if named is None else [named], config, Path.cwd(), say))
-    report = None
-    with showing as show, suppress(KeyboardInterrupt):
-        for now in _reports(GrowingLog(path), settings, patience, say):
-            if reading.strict:
-                insist(now.run.notes, [path])
-            show(report, now)
-            report = now
-            if patience.until_change and failing(now.findings, limit):
-                break
-    if report is None:
+    last: Report | None = None
+    with showing as show:
+        try:
+            for now in _reports(GrowingLog(path), settings, patience, say):
+                if now is not None:
+                    if reading.strict:
+                        insist(now.run.notes, [path])
+                    show(last, now)
+                last = now
+                if now is not None and patience.until_change and failing(now.findings, limit):
+                    break
+        except KeyboardInterrupt:
+            if last is None:
+                raise
+        if last is not None:
+            show.end(last)
+    if last is None:
         raise InputError(
             f"{path}: no log to judge in the time given",
             "check the path, or give it more time with --for or --idle",
         )
-    leave(failing(report.findings, limit), not_checked(report, needs))
+    leave(failing(last.findings, limit), not_checked(last, needs))
 
 
-def _reports(log: GrowingLog, settings: Settings, patience: Patience, say: Say) -> Iterator[Report]:
+def _reports(
+    log: GrowingLog, settings: Settings, patience: Patience, say: Say
+) -> Iterator[Report | None]:
     """Yield a report each time that there is news; what is waited for is said once.
+
+    None takes the last one back: what it rested on is gone.
 
     Raises:
         NotGrowingError: waiting helps nothing.
-        UsageError: the settings name what is not in the log.
+        UsageError: a threshold that there is not.
     """
     said, restarts = "", 0
     for there in patience.looks(log.update):
+        if reader_gone():
+            return
         if log.restarts > restarts:
             restarts = log.restarts
             say(f"{log.path}: cut or written anew; read from its beginning")
-        why, report = "", None
+            yield None
+        why, run = log.trouble, None
         if there:
             try:
-                report = diagnose(understood(log.table(), settings).run(settings), settings)
+                run = understood(log.table(), settings).run(settings)
             except NotGrowingError:
                 raise
-            except InputError as err:
+            except (InputError, UsageError) as err:  # a column or a run may come later
                 why = err.what
-        elif not log.read_bytes:
-            why = f"{log.path} is empty" if log.path.exists() else "no such file yet"
-        if report is not None:
-            yield report
+        elif not log.holds_bytes and not why:
+            there_yet = os.path.exists(log.path)
+            why = f"{log.path} is empty" if there_yet else "no such file yet"
+        if run is not None:
+            yield diagnose(run, settings)
         if why and why != said:
             say(f"waiting: {why}")
-            said = why
+        said = why
 
 
 def _one(logs: tuple[Path, ...]) -> Path:
     path = logs[0]
-    if len(logs) > 1 or path == STANDARD_INPUT or path.is_dir() or remote_uri(path):
-        what = f"{len(logs)} logs" if len(logs) > 1 else f"{path}"
+    uri = remote_uri(path)
+    if len(logs) > 1 or path == STANDARD_INPUT or os.path.isdir(path) or uri:
+        what = f"{len(logs)} logs" if len(logs) > 1 else uri or f"{path}"
         raise UsageError(
             f"{what}: watch follows one plain file to which a run appends",
             "Name that file; `stabdiag analyze` reads everything else.",
@@ -167,15 +196,30 @@ def _one(logs: tuple[Path, ...]) -> Path:
     return path
 
 
-def _text_lines(before: Report | None, now: Report) -> None:
-    lines = changes(before, now)
-    if lines:
-        deliver("\n".join(lines) + "\n", None)
+class _Lines:
+    """Writes each change, and at the end the verdict where it was last written otherwise."""
+
+    def __init__(self, made: Callable[[Report | None, Report], str]) -> None:
+        self._made = made
+        self._verdict = ""
+
+    def __call__(self, before: Report | None, now: Report) -> None:
+        if changes(before, now):
+            self._write(before, now)
+
+    def end(self, now: Report) -> None:
+        if verdict_line(now, step=False) != self._verdict:
+            self._write(now, now)
+
+    def _write(self, before: Report | None, now: Report) -> None:
+        self._verdict = verdict_line(now, step=False)
+        deliver(self._made(before, now) + "\n", None)
         sys.stdout.flush()
 
 
-def _json_line(before: Report | None, now: Report) -> None:
-    if changes(before, now):
-        document = json.loads(as_json(now, View(width=80)))
-        deliver(json.dumps(document, separators=(",", ":")) + "\n", None)
-        sys.stdout.flush()
+def _as_text(before: Report | None, now: Report) -> str:
+    return "\n".join(changes(before, now)) or verdict_line(now)
+
+
+def _as_json_line(before: Report | None, now: Report) -> str:
+    return json.dumps(json.loads(as_json(now, View(width=80))), separators=(",", ":"))

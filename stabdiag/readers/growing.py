@@ -24,7 +24,8 @@ _BY_LINE: dict[str, ModuleType] = {"csv": csv_log, "json lines": jsonl_log}
 _BY_APPENDING = ("csv", "json lines", "json", "text")
 _OPEN_BYTES = 64 << 10  # at the end, looked at again: a row there may still be cut or go on
 _SETTLED_BYTES = 1 << 20
-_COMPARED_BYTES = 4096  # before what is new: other bytes there, and the file was written anew
+# At the beginning and before what is new: other bytes there, and the file was written anew.
+_COMPARED_BYTES = 4096
 _TODO = "name a plain CSV, JSON Lines or text log, or use `stabdiag analyze`"
 
 
@@ -48,28 +49,48 @@ class GrowingLog:
     """A plain file that a training run appends to.
 
     `read_bytes` counts what was read from it, `restarts` how often it was cut or written anew.
+    `trouble` says why it can't be read for now, where it could be before.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.read_bytes = 0
         self.restarts = 0
+        self.trouble = ""
         self._began_anew()
 
     def _began_anew(self) -> None:
         self._offset = 0
         self._identity: tuple[int, int] | None = None
         self._data = b""  # all of it, or what is behind the settled rows
+        self._first = b""
         self._last = b""
         self._rows: _Rows | None = None
+
+    @property
+    def holds_bytes(self) -> bool:
+        """Whether the file held anything when it was last read."""
+        return self._offset > 0
 
     def update(self) -> bool:
         """Read what was appended since the last time, and say whether that was anything.
 
+        A file that was read before and can't be for now is no news.
+
         Raises:
             InputError: the file is there and can't be read.
-        NotGrowingError: it is no file that is appended to.
+            NotGrowingError: it is no file that is appended to.
         """
+        self.trouble = ""
+        try:
+            return self._updated()
+        except InputError as err:
+            if not self.read_bytes:
+                raise
+            self.trouble = err.what
+            return False
+
+    def _updated(self) -> bool:
         try:
             if not stat.S_ISREG(self.path.stat().st_mode):  # a pipe would wait for its writer
                 raise NotGrowingError(f"{self.path}: not a plain file", _TODO)
@@ -96,12 +117,15 @@ class GrowingLog:
         """Whether the file is the one that was read, with what was read still in it."""
         if identity != self._identity or size < self._offset:
             return False
+        if file.read(len(self._first)) != self._first:
+            return False
         file.seek(self._offset - len(self._last))
         return file.read(len(self._last)) == self._last
 
     def _take(self, chunk: bytes) -> None:
         self.read_bytes += len(chunk)
         self._offset += len(chunk)
+        self._first += chunk[: _COMPARED_BYTES - len(self._first)]
         self._last = (self._last + chunk)[-_COMPARED_BYTES:]
         self._data += chunk
         if self._rows is None and self._offset == len(self._data) > HEAD_BYTES + _SETTLED_BYTES:
@@ -119,7 +143,7 @@ class GrowingLog:
 
         Raises:
             InputError: as `read_log`.
-        NotGrowingError: the file is not one that is appended to.
+            NotGrowingError: the file is not one that is appended to.
         """
         if self._rows is None:
             source = source_of(str(self.path), self.path, lambda: io.BytesIO(self._data))

@@ -15,11 +15,20 @@ def changes(before: Report | None, now: Report) -> tuple[str, ...]:
     return tuple(map(printable, _changes(before, now)))
 
 
+def verdict_line(now: Report, *, step: bool = True) -> str:
+    """Return the verdict as it stands, with the last step where `step` asks for it."""
+    line = printable(f"{now.verdict.health.upper()}: {now.verdict.summary}")
+    return f"step {_step(now)}: {line}" if step else line
+
+
+def _step(now: Report) -> int | str:
+    return "-" if now.run.last_step is None else now.run.last_step
+
+
 def _changes(before: Report | None, now: Report) -> Iterator[str]:
-    step = "-" if now.run.last_step is None else now.run.last_step
-    verdict = now.verdict
+    step = _step(now)
     if before is None or _verdict(before) != _verdict(now):
-        yield f"step {step}: {verdict.health.upper()}: {verdict.summary}"
+        yield verdict_line(now)
     old = {} if before is None else _serious(before)
     new = _serious(now)
     for key, found in new.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -162,3 +163,95 @@ def test_a_terminal_shows_the_first_screen(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "DIVERGED" in shown
     assert "Do this next" in shown
+
+
+def test_ctrl_c_before_the_first_verdict_is_an_interruption(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching.time, "sleep", pressed)
+    assert command("watch", "gone.csv").code == 130
+
+
+@pytest.mark.parametrize("left", [b"", b"step,loss\n", b"garbage\n"])
+def test_a_verdict_does_not_outlive_the_rows_it_rested_on(
+    command: Command, writer: Writer, folder: Path, left: bytes
+) -> None:
+    log = folder / "run.csv"
+    log.write_bytes((SAMPLES / "nan_in_one_layer.csv").read_bytes())
+    writer(log.write_bytes(data) for data in [left])
+    done = command("watch", "run.csv", "--for", "30", "--fail-on", "error")
+    assert (done.code, "DIVERGED" in done.out) == (2, True)
+    assert "waiting: " in done.err
+    assert "no log to judge" in done.err
+
+
+def test_a_column_that_comes_later_is_waited_for(
+    command: Command, writer: Writer, folder: Path
+) -> None:
+    log = folder / "run.jsonl"
+    log.write_text('{"step":0,"x":1}\n', encoding="utf-8")
+    rows = "".join(f'{{"step":{i},"foo":{3 - i / 100}}}\n' for i in range(1, 100))
+    writer(written(log, rows.encode(), 2))
+    done = command("watch", "run.jsonl", "--map", "loss=foo", "--for", "30")
+    assert done.code == 0
+    assert "foo" in done.remarks[0]
+    assert "HEALTHY" in done.out
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_last_line_is_the_verdict_as_it_stands(
+    command: Command, writer: Writer, folder: Path, form: str
+) -> None:
+    data = (SAMPLES / "nan_in_one_layer.csv").read_bytes()
+    lines = data.splitlines(keepends=True)
+    whole = json.loads(command("analyze", SAMPLES / "nan_in_one_layer.csv", "--format", "json").out)
+    for rows in (278, 283, 290):
+        (folder / "run.csv").write_bytes(b"".join(lines[:rows]))
+        writer((folder / "run.csv").write_bytes(data) for _ in range(1))
+        done = command("watch", "run.csv", "--for", "30", "--format", form)
+        said = [line for line in done.out.splitlines() if re.match(r"step \d+: [A-Z]+: |\{", line)]
+        assert whole["verdict"]["summary"] in said[-1]
+
+
+def test_trouble_for_a_while_is_waited_out(command: Command, writer: Writer, folder: Path) -> None:
+    log, data = folder / "run.csv", (SAMPLES / "healthy.csv").read_bytes()
+    log.write_bytes(data[:9000])
+
+    def steps() -> Iterator[object]:
+        log.unlink()
+        yield log.mkdir()
+        log.rmdir()
+        yield log.write_bytes(data)
+
+    writer(steps())
+    done = command("watch", "run.csv", "--for", "40")
+    assert done.code == 0
+    assert any("not a plain file" in line for line in done.remarks)
+    assert "HEALTHY" in done.out.splitlines()[-1]
+
+
+def test_it_ends_when_nobody_reads_on(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [TOOL, "watch", SAMPLES / "nan_in_one_layer.csv", "--interval", "0.1"],
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+    ) as watcher:
+        assert watcher.stdout is not None
+        assert b"DIVERGED" in watcher.stdout.readline()
+        watcher.stdout.close()
+        assert watcher.wait(timeout=30) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_a_log_in_a_closed_folder_is_said(command: Command, folder: Path) -> None:
+    closed = folder / "closed"
+    closed.mkdir()
+    (closed / "run.csv").write_text("step,loss\n", encoding="utf-8")
+    closed.chmod(0)
+    done = command("watch", "closed/run.csv", "--for", "1")
+    closed.chmod(0o755)
+    assert (done.code, "Permission denied" in done.err) == (2, True)

@@ -212,3 +212,17 @@ def test_what_is_not_written_by_appending_is_refused(name: str, tmp_path: Path) 
     log.update()
     with pytest.raises(InputError, match="not written line by line"):
         log.table()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_beginning_written_anew_in_place_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_bytes(csv_log())
+    log = GrowingLog(path)
+    log.update()
+    with path.open("r+b") as file:
+        file.seek(30)
+        file.write(b"9")
+    log.update()
+    assert log.restarts == 1
+    assert seen(log.table()) == seen(read_log([path]))

@@ -95,12 +95,12 @@ def shown_as(form: str, *, color: bool) -> AbstractContextManager[Show]:
         UsageError: there is no such format.
     """
     if one_of("--format", form, list(FORMATS)) == "json":
-        return nullcontext(_Lines(_as_json_line))
+        return nullcontext(_Lines(_as_json_line, whole=True))
     if sys.stdout.isatty():
         from stabdiag.cli.screen import Screen
 
         return Screen(lambda: view_for(color=color, to_file=False))
-    return nullcontext(_Lines(_as_text))
+    return nullcontext(_Lines(_as_text, whole=False))
 
 
 def watch_log(
@@ -199,8 +199,10 @@ def _one(logs: tuple[Path, ...]) -> Path:
 class _Lines:
     """Writes each change, and at the end the verdict where it was last written otherwise."""
 
-    def __init__(self, made: Callable[[Report | None, Report], str]) -> None:
+    def __init__(self, made: Callable[[Report | None, Report], str], *, whole: bool) -> None:
+        """Write what `made` makes of a change: the `whole` report, or what changed alone."""
         self._made = made
+        self._whole = whole
         self._verdict = ""
 
     def __call__(self, before: Report | None, now: Report) -> None:
@@ -212,8 +214,10 @@ class _Lines:
             self._write(now, now)
 
     def _write(self, before: Report | None, now: Report) -> None:
-        self._verdict = verdict_line(now, step=False)
-        deliver(self._made(before, now) + "\n", None)
+        text, verdict = self._made(before, now), verdict_line(now, step=False)
+        if self._whole or verdict in text:
+            self._verdict = verdict
+        deliver(text + "\n", None)
         sys.stdout.flush()
 
 

@@ -16,6 +16,10 @@ class InputError(StabdiagError):
     """A log that can't be read or isn't recognised; `what` names the file and the place in it."""
 
 
+class MissingPackageError(InputError):
+    """A log that needs an optional package to be read."""
+
+
 class UsageError(StabdiagError):
     """A wrong option, configuration key or combination."""
 

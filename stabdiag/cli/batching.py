@@ -12,7 +12,7 @@ from stabdiag.batches.examine import DataRequest, inspect_batch
 from stabdiag.batches.features import Masking
 from stabdiag.batches.sources.samples import CorpusOptions
 from stabdiag.cli.batch import BatchOptions, CorpusFlags
-from stabdiag.cli.exits import failing, not_checked
+from stabdiag.cli.exits import failing
 from stabdiag.cli.logs import remember
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.reporting import leave, request_of, show
@@ -25,6 +25,7 @@ from stabdiag.inspection import BatchInspection
 from stabdiag.reporters import PAGE_FORMATS
 from stabdiag.reporters.batch_report import batch_json, batch_text
 from stabdiag.reporters.view import View
+from stabdiag.verdict.required import not_checked
 
 _LARGEST_SEED = 2**63
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from stabdiag import __version__, read_run
-from stabdiag.cli.exits import FOUND, NOT_ANALYSED, NOT_CHECKED, not_checked
+from stabdiag.cli.exits import FOUND, NOT_ANALYSED, NOT_CHECKED
 from stabdiag.cli.gate import GateOptions
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.output import add_to, remark
@@ -28,6 +28,7 @@ from stabdiag.gate.records import Baseline, Measured
 from stabdiag.reporters.gate_report import GATE_FORMATS, markdown
 from stabdiag.reporters.view import View
 from stabdiag.settings import Settings
+from stabdiag.verdict.required import not_checked
 
 
 def gate_command(

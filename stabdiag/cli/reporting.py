@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from stabdiag.cli.exits import FOUND, NOT_CHECKED, failing, not_checked
+from stabdiag.cli.exits import FOUND, NOT_CHECKED, failing
 from stabdiag.cli.logs import meant_logs, remember
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.output import deliver, remark, view_for
@@ -22,6 +22,7 @@ from stabdiag.reporters import FORMATS, PART_FORMATS, render, render_part
 from stabdiag.reporters.untrusted import printable
 from stabdiag.reporters.view import PARTS, View, findings_of
 from stabdiag.settings import Settings
+from stabdiag.verdict.required import not_checked
 
 
 @dataclass(frozen=True)

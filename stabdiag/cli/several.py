@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stabdiag import read_run
-from stabdiag.cli.exits import failing, not_checked
+from stabdiag.cli.exits import failing
 from stabdiag.cli.options import AnalysisOptions, OutputOptions, ReadingOptions
 from stabdiag.cli.reporting import leave_for, saying, show
 from stabdiag.cli.settled import configuration, fail_on, format_of, required, settings_of
@@ -30,6 +30,7 @@ from stabdiag.rules import CATALOGUE, Limits
 from stabdiag.rules.comparing import SEED_PATTERN
 from stabdiag.seeds import Trial, judge_seeds
 from stabdiag.settings import Settings
+from stabdiag.verdict.required import not_checked
 
 
 def compare_command(

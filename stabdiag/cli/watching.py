@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from stabdiag.cli.exits import failing, not_checked
+from stabdiag.cli.exits import failing
 from stabdiag.cli.logs import STANDARD_INPUT, meant_logs
 from stabdiag.cli.options import AnalysisOptions, ReadingOptions
 from stabdiag.cli.output import deliver, reader_gone, view_for
@@ -31,6 +31,7 @@ from stabdiag.reporters.json_report import render as as_json
 from stabdiag.reporters.view import View
 from stabdiag.reporters.watch_lines import changes, verdict_line
 from stabdiag.settings import Settings
+from stabdiag.verdict.required import known_steps, not_checked
 
 Say = Callable[[str], None]
 
@@ -120,6 +121,7 @@ def watch_log(
     config = configuration(reading)
     settings = settings_of(reading, analysis, config)
     limit, needs = fail_on(analysis, config), required(analysis, config)
+    known_steps(needs)
     if patience.until_change and limit is None:
         limit = Severity.ERROR
     path = _one(meant_logs(None if named is None else [named], config, Path.cwd(), say))

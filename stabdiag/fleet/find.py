@@ -33,7 +33,8 @@ def find(places: Sequence[str]) -> tuple[Found, ...]:
     """Return the logs at `places`, each once, in the order of the places, then by name.
 
     A place is a log, a folder, a pattern with * or ?, or an address. A folder of event files or of
-    one-metric files is one log; any other is searched. Hidden files and folders are passed over.
+    one-metric files is one log; any other is searched, also behind links. Passed over are hidden
+    files and folders, and in a folder pipes and devices.
 
     Raises:
         UsageError: a place holds nothing that may be a log.
@@ -48,7 +49,7 @@ def find(places: Sequence[str]) -> tuple[Found, ...]:
                 "Name a folder of logs, a pattern such as 'runs/*/metrics.csv', or logs.",
             )
         for one in here:
-            found.setdefault(one.log, one)
+            found.setdefault(remote_uri(one.log) or os.path.realpath(one.log), one)
     return tuple(found.values())
 
 
@@ -70,9 +71,17 @@ def _at(place: str) -> Iterator[Found]:
 def _below(folder: Path) -> Iterator[Found]:
     """The logs of a folder and of those in it, sorted by path; a folder that can't be read is one."""
     closed: list[str] = []
-    for here, folders, names in os.walk(folder, onerror=lambda err: closed.append(err.filename)):
+    entered: set[str] = set()  # a link may lead to a folder above it
+    for here, folders, names in os.walk(
+        folder, onerror=lambda err: closed.append(err.filename), followlinks=True
+    ):
+        if os.path.realpath(here) in entered:
+            folders.clear()
+            continue
+        entered.add(os.path.realpath(here))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         files = [Path(here, name) for name in sorted(names) if not name.startswith(".")]
+        files = [file for file in files if not os.path.exists(file) or os.path.isfile(file)]
         if _is_one_log(Path(here), files):
             folders.clear()
             yield Found(str(Path(here)), sure=True)

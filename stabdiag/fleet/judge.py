@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from stabdiag.errors import ManyRunsError, StabdiagError
+from stabdiag.errors import ManyRunsError, MissingPackageError, StabdiagError
 from stabdiag.fleet.rows import FleetRow, row_of
 from stabdiag.model import NOT_AS_WRITTEN
 from stabdiag.readers.store import remote_uri
 from stabdiag.settings import Settings
 
+STRICT = "--strict"
 Judge = Callable[[str | None], FleetRow]
 
 
@@ -19,18 +20,22 @@ Judge = Callable[[str | None], FleetRow]
 class Job:
     """How every log of a survey is judged; `strict` refuses what was not read as it stands.
 
+    `required` are workflow steps and series that had to be checked.
     Paths are relative to `folder` where the worker may run in another one.
     """
 
     settings: Settings
     strict: bool = False
     folder: str = ""
+    required: tuple[str, ...] = ()
 
 
 def judge(log: str, job: Job) -> tuple[FleetRow, ...]:
     """Diagnose every run of `log`; an error is a row, never raised."""
     try:
         return tuple(_judged(log, job))
+    except MissingPackageError as err:  # that may be mended: the log is read again
+        return (FleetRow(log, "", "fault", f"{err.what}; {err.todo}"),)
     except StabdiagError as err:
         return (FleetRow(log, "", "unreadable", f"{err.what}; {err.todo}"),)
     except Exception as err:  # a fault of the tool on one log must not end the others
@@ -45,6 +50,7 @@ def place_of(log: str, job: Job) -> str:
 def _judged(log: str, job: Job) -> list[FleetRow]:
     from stabdiag.diagnose import diagnose
     from stabdiag.opened import open_log
+    from stabdiag.verdict.required import not_checked
 
     opened = open_log([place_of(log, job)], job.settings)
 
@@ -53,8 +59,10 @@ def _judged(log: str, job: Job) -> list[FleetRow]:
         run = opened.run(settings)
         against = [note for note in run.notes if note.kind in NOT_AS_WRITTEN]
         if job.strict and against:
-            return FleetRow(log, run.name, "unreadable", f"--strict: {against[0].text}")
-        return row_of(log, diagnose(run, settings))
+            own = run.name if run.siblings else ""
+            return FleetRow(log, own, "unreadable", f"{STRICT}: {against[0].text}")
+        report = diagnose(run, settings)
+        return row_of(log, report, not_checked(report, job.required))
 
     try:
         return [row(job.settings.run)]

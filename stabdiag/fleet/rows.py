@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,9 +18,10 @@ class FleetRow:
     """One run of a fleet.
 
     `status` is "analysed"; "unreadable" where the log can't be read or is none (`error` says why),
-    "fault" where the tool itself failed on it, "lost" where its worker died or took too long. What
-    follows `error` is empty or None unless the run was analysed. `findings` are rule ids, the most
-    severe first; `severity` is that of the first of them, "" for none.
+    "fault" where the tool itself failed on it or lacks a package for it, "lost" where its worker
+    died or took too long. What follows `error` is empty or None unless the run was analysed.
+    `findings` are rule ids, the most severe first; `severity` is that of the first of them, "" for
+    none. `unchecked` says what was required and could not be checked.
     """
 
     log: str
@@ -37,6 +38,7 @@ class FleetRow:
     rows: int | None = None
     last_step: int | None = None
     summary: str = ""
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Fleet:
         return sum(row.status != "analysed" for row in self.rows)
 
 
-def row_of(log: str, report: Report) -> FleetRow:
+def row_of(log: str, report: Report, unchecked: Sequence[str] = ()) -> FleetRow:
     """Return the row of one diagnosed run."""
     findings = sorted(report.findings, key=lambda one: (-one.severity, one.rule))
     verdict = report.verdict
@@ -79,6 +81,7 @@ def row_of(log: str, report: Report) -> FleetRow:
         rows=report.run.rows,
         last_step=report.run.last_step,
         summary=verdict.summary,
+        unchecked=tuple(unchecked),
     )
 
 

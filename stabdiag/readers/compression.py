@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Protocol
 
-from stabdiag.errors import InputError
+from stabdiag.errors import InputError, MissingPackageError
 
 CHUNK_BYTES = 1 << 20
 # Project choice against decompression bombs: logs shrink 5 to 50 times; gzip can reach 1000 times.
@@ -126,7 +126,7 @@ def _zstd(raw: IO[bytes], name: str) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError as err:
-        raise InputError(
+        raise MissingPackageError(
             f"{name}: compressed with zstd, which needs the package zstandard",
             "pip install zstandard, or uncompress the file first",
         ) from err

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stabdiag.errors import InputError
+from stabdiag.errors import InputError, MissingPackageError
 from stabdiag.model import I64, Column, LogTable, Note
 from stabdiag.readers.source import MAX_DOCUMENT_BYTES, Source, open_source, stored_chunks
 
@@ -153,7 +153,7 @@ def _gather(
         from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
         from tensorboard.compat.proto.event_pb2 import Event
     except ImportError as err:
-        raise InputError(
+        raise MissingPackageError(
             f"{source.name}: a TensorBoard event file; the package that reads it is missing",
             "pip install 'stabdiag[tensorboard]', or export its scalars as CSV and name those",
         ) from err

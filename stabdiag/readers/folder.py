@@ -100,6 +100,7 @@ def read_folder(folder: Path) -> LogTable:
 
 def _files(folder: Path) -> list[Path]:
     try:
+        os.listdir(folder)  # rglob passes over what it may not read
         return sorted(
             p
             for p in folder.rglob("*")

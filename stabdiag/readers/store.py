@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from stabdiag.errors import InputError
+from stabdiag.errors import InputError, MissingPackageError
 
 # A path object keeps one slash of the two; a scheme of one letter is a drive.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
@@ -149,7 +149,7 @@ def _by_fsspec(uri: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as err:
-        raise InputError(f"{uri}: reading {scheme}:// needs fsspec", _INSTALL) from err
+        raise MissingPackageError(f"{uri}: reading {scheme}:// needs fsspec", _INSTALL) from err
     if scheme not in fsspec.available_protocols():
         raise InputError(f"{uri}: no filesystem is known for {scheme}://", "check the address")
     try:

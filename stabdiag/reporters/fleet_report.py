@@ -116,7 +116,8 @@ def as_csv(fleet: Fleet, view: View) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for row in fleet.rows:
-        writer.writerow([_cell(getattr(row, name)) for name in _COLUMNS])
+        cells = vars(row) | {"unchecked": "; ".join(row.unchecked)}
+        writer.writerow([_cell(cells[name]) for name in _COLUMNS])
     return out.getvalue()
 
 
@@ -139,7 +140,7 @@ def as_parquet(fleet: Fleet, view: View) -> bytes:
         **dict.fromkeys(_COLUMNS, pa.string()),
         "probability": pa.float64(),
         **dict.fromkeys(("onset_step", "rows", "last_step"), pa.int64()),
-        **dict.fromkeys(("layers", "findings"), pa.list_(pa.string())),
+        **dict.fromkeys(("layers", "findings", "unchecked"), pa.list_(pa.string())),
     }
     columns = {
         name: pa.array([strict_json(getattr(row, name)) for row in fleet.rows], types[name])

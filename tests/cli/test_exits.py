@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stabdiag.cli.exits import failing, not_checked
+from stabdiag.cli.exits import failing
 from stabdiag.errors import UsageError
 from stabdiag.findings import Severity
+from stabdiag.verdict.required import not_checked
 from tests.reporters.make_report import diverged_report, healthy_report
 
 REPORT = diverged_report()

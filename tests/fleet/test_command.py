@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from stabdiag.fleet.find import find
+from stabdiag.fleet.judge import Job, judge
+from stabdiag.fleet.state import State
 from stabdiag.reporters.untrusted import not_a_formula
+from stabdiag.settings import Settings
 from tests.cli.small_logs import rows, write_csv, write_jsonl
 from tests.command_line import Command
 
@@ -157,3 +161,119 @@ def test_a_folder_of_metric_files_is_one_run(folder: Path) -> None:
     events.mkdir()
     (events / "events.out.tfevents.1.host").write_bytes(b"x")
     assert [one.log for one in find(["."])] == ["mlruns/0/abc/metrics", "tb"]
+
+
+def test_what_is_required_is_looked_for_in_each_run(command: Command, runs: Path) -> None:
+    assert command("fleet", "runs", "--require", "loss", "--state", "known.jsonl").code == 0
+    done = command("fleet", "runs", "--require", "val_loss", "--state", "known.jsonl")
+    assert done.code == 3
+    assert "runs/quiet/metrics.csv: there is no series val_loss" in done.err
+    assert command("fleet", "runs", "--require", "val_loss", "--fail-on", "error").code == 1
+    wrong = command("fleet", "runs", "--require", "9")
+    assert (wrong.code, wrong.out) == (2, "")
+
+
+def test_no_log_at_all_is_no_pass(command: Command, folder: Path) -> None:
+    (folder / "texts").mkdir()
+    (folder / "texts" / "notes.txt").write_text("hello\n", encoding="utf-8")
+    done = command("fleet", "texts", "--fail-on", "info")
+    assert done.code == 2
+    assert "no metric log was found" in done.err
+
+
+def test_strict_is_met_or_it_exits_2(command: Command, runs: Path) -> None:
+    (runs / "quiet" / "odd.csv").write_text("step,loss\n1,2\n2,3,9\n3,2\n", encoding="utf-8")
+    done = command("fleet", "runs/quiet", "--strict", "--format", "json")
+    assert done.code == 2
+    assert "1 log not read as written, such as runs/quiet/odd.csv" in done.err
+    refused = next(row for row in json.loads(done.out)["runs"] if row["log"].endswith("odd.csv"))
+    assert (refused["run"], refused["status"]) == ("", "unreadable")
+    assert command("fleet", "runs/upset", "--strict").code == 0
+
+
+def test_its_own_files_are_no_logs(command: Command, runs: Path) -> None:
+    options = ("--format", "csv", "--output", "runs/fleet.csv", "--state", "runs/known.jsonl")
+    assert command("fleet", "runs", *options).code == 0
+    first = (runs / "fleet.csv").read_text(encoding="utf-8")
+    assert command("fleet", "runs", *options).code == 0
+    assert (runs / "fleet.csv").read_text(encoding="utf-8") == first
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"rows": [{', '"rows": [1, {'),
+        ('"health": "healthy"', '"health": "xx"'),
+        ('"layers": []', '"layers": [1]'),
+        ('"log": "runs/quiet/metrics.csv"', '"log": 5'),
+        ('"unchecked": []', '"unchecked": "no"'),
+        ('"onset_step": null', '"onset_step": "x"'),
+        ('"status": "analysed"', '"status": "gone"'),
+    ],
+)
+def test_a_line_of_the_state_that_is_no_row_is_passed_over(
+    command: Command, runs: Path, before: str, after: str
+) -> None:
+    first = survey(command, "runs/quiet", "--state", "known.jsonl")
+    state = runs.parent / "known.jsonl"
+    text = state.read_text(encoding="utf-8")
+    assert before in text
+    for changed in (text.replace(before, after), text[: text.index('"rows"')] + '"rows": []}\n'):
+        state.write_text(changed, encoding="utf-8")
+        done = command("fleet", "runs/quiet", "--state", "known.jsonl", "--format", "json")
+        assert "1 damaged lines passed over" in done.err
+        assert json.loads(done.out)["runs"] == first["runs"]
+
+
+def test_a_state_is_no_other_file(command: Command, runs: Path) -> None:
+    log = runs / "quiet" / "metrics.csv"
+    before = log.read_bytes()
+    done = command("fleet", "runs/upset", "--state", log)
+    assert (done.code, log.read_bytes()) == (2, before)
+    assert "something else is in that file" in done.err
+    assert "not a plain file" in command("fleet", "runs", "--state", "/dev/null").err
+
+
+def test_a_log_of_another_name_is_known_by_it(command: Command, folder: Path) -> None:
+    (folder / "e").write_text("garbage,x\n", encoding="utf-8")
+    write_csv(folder / "good.csv", jump=False)
+    survey(command, "e", "good.csv", "--state", "known.jsonl")
+    (folder / "e").rename(folder / "long_name")
+    row = survey(command, "long_name", "good.csv", "--state", "known.jsonl")["runs"][0]
+    assert (row["log"], row["error"].count("long_name")) == ("long_name", 1)
+
+
+def test_a_missing_package_is_not_remembered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = State(folder / "known.jsonl", Job(Settings()))
+    log = folder / "run.csv.zst"
+    log.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(60))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    rows = judge(str(log), Job(Settings()))
+    assert "pip install" in rows[0].error
+    known.keep("content", rows)
+    assert known.rows(str(log), "content") is None
+
+
+@pytest.mark.parametrize("limit", ["inf", "1e12"])
+def test_any_time_will_do_as_a_limit(command: Command, runs: Path, limit: str) -> None:
+    assert command("fleet", "runs/quiet", "--time-limit", limit).code == 0
+
+
+@pytest.mark.parametrize("address", ["nonsense", "", "http://127.0.0.1:9", "tcp://"])
+def test_an_address_of_no_scheduler_is_said_at_once(
+    command: Command, runs: Path, address: str
+) -> None:
+    done = command("fleet", "runs", "--cluster", address)
+    assert done.code == 2
+    assert len(done.remarks) == 2
+    assert "not the address of a scheduler" in done.err
+
+
+def test_without_a_cache_the_survey_goes_on(
+    command: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (runs / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(runs / "file"))
+    done = command("fleet", "runs/quiet")
+    assert done.code == 0
+    assert "what is found is not kept" in done.err
